@@ -1,0 +1,1 @@
+"""What at least two domains use: files, errors, seeds, metrics, provenance, pages."""

@@ -1,0 +1,172 @@
+"""Configuration checked against its schema: one line per problem, each with what to write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+
+def load_schema(path: str | Path) -> dict[str, Any]:
+    """Read a YAML schema and put the files that it refers to (``$ref: x.yaml``) in place."""
+    path = Path(path)
+    return _resolved(yaml.safe_load(path.read_text(encoding="utf-8")), path.parent)
+
+
+def _resolved(node: Any, folder: Path) -> Any:
+    if isinstance(node, dict):
+        reference = node.get("$ref")
+        if isinstance(reference, str) and reference.endswith(".yaml"):
+            return load_schema(folder / reference) | {k: v for k, v in node.items() if k != "$ref"}
+        return {key: _resolved(value, folder) for key, value in node.items()}
+    if isinstance(node, list):
+        return [_resolved(value, folder) for value in node]
+    return node
+
+
+def problems(
+    config: Mapping[str, Any],
+    schema: Mapping[str, Any],
+    files: Sequence[tuple[str, Mapping[str, Any]]] = (),
+) -> list[str]:
+    """Return one line per problem of `config`; empty when it fits `schema`.
+
+    `files` are the names and contents of the configuration files in the order in which they
+    override each other; each problem names the last one that sets the key.
+    """
+    from jsonschema import Draft202012Validator
+
+    found = Draft202012Validator(schema).iter_errors(config)
+    lines = []
+    for error in sorted(found, key=lambda e: [str(p) for p in e.absolute_path]):
+        for path, text in _explained(error):
+            key = ".".join(str(p) for p in path) or "(top level)"
+            lines.append(f"config: {key}: {text} ({_file_of(path, files)})")
+    return list(dict.fromkeys(lines))
+
+
+def _explained(error: Any) -> Iterator[tuple[list[Any], str]]:
+    path = list(error.absolute_path)
+    rule, value, wanted = error.validator, error.instance, error.validator_value
+    help_text = error.schema.get("description", "") if isinstance(error.schema, dict) else ""
+    if rule == "additionalProperties":
+        known = list(error.schema.get("properties", {}))
+        for key in (k for k in value if k not in known):
+            yield [*path, key], f"unknown key; {nearest(str(key), known)}"
+        return
+    if rule == "required":
+        missing = [k for k in wanted if k not in value]
+        text = ", ".join(f"{k!r}" for k in missing)
+        yield path, f"missing {text}; add it, config/README.md describes it"
+        return
+    if rule in {"anyOf", "oneOf"} and error.context:
+        options = " or ".join(dict.fromkeys(_wanted(e) for e in error.context))
+        yield path, f"{value!r} is not {options}"
+        return
+    text = f"{value!r} {_wanted(error, verb=True)}"
+    yield path, f"{text}; {help_text}" if help_text else text
+
+
+def _wanted(error: Any, verb: bool = False) -> str:
+    rule, wanted = error.validator, error.validator_value
+    texts = {
+        "type": (f"a {_or(wanted)}", f"is not a {_or(wanted)}"),
+        "enum": (f"one of {_or(wanted)}", f"is none of {_or(wanted)}"),
+        "const": (f"{wanted!r}", f"is not {wanted!r}"),
+        "minimum": (f"at least {wanted}", f"is less than the minimum of {wanted}"),
+        "exclusiveMinimum": (f"more than {wanted}", f"is not more than {wanted}"),
+        "maximum": (f"at most {wanted}", f"is greater than the maximum of {wanted}"),
+        "exclusiveMaximum": (f"less than {wanted}", f"is not less than {wanted}"),
+        "pattern": (f"a text like {wanted}", f"does not match {wanted}"),
+        "minItems": (f"at least {wanted} items", f"has fewer than {wanted} items"),
+        "minLength": (f"a text of at least {wanted}", f"is shorter than {wanted}"),
+        "uniqueItems": ("a list without repeats", "names an item twice"),
+    }
+    if rule == "enum" and verb and isinstance(error.instance, str):
+        return f"is none of {_or(wanted)}; {nearest(error.instance, [str(w) for w in wanted])}"
+    return texts.get(rule, (error.message, f"is wrong: {error.message}"))[verb]
+
+
+def _or(values: Any) -> str:
+    return ", ".join(map(str, values)) if isinstance(values, list) else str(values)
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return a hint with the closest known words, or with all of them when none is close."""
+    known = list(known)
+    close = get_close_matches(word, known, n=1, cutoff=0.6)
+    if not close:
+        folded = {k.lower(): k for k in known}
+        close = [folded[word.lower()]] if word.lower() in folded else []
+    if close:
+        return f"did you mean {close[0]!r}?"
+    return "known: " + ", ".join(known) if known else "none is allowed here"
+
+
+def _file_of(path: list[Any], files: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
+    for depth in range(len(path), 0, -1):
+        for name, content in reversed(files):
+            if _has(content, path[:depth]):
+                return name
+    return files[-1][0] if files else "configuration"
+
+
+def _has(content: Any, path: list[Any]) -> bool:
+    for key in path:
+        if isinstance(content, Mapping) and key in content:
+            content = content[key]
+        elif isinstance(content, list) and isinstance(key, int) and key < len(content):
+            content = content[key]
+        else:
+            return False
+    return True
+
+
+def with_defaults(config: Any, schema: Mapping[str, Any]) -> Any:
+    """Return a copy of `config` in which every absent key has the default of `schema`."""
+    import copy
+
+    if schema.get("type") != "object" or not isinstance(config, Mapping):
+        return copy.deepcopy(config)
+    filled = {}
+    for key, part in schema.get("properties", {}).items():
+        if key in config:
+            filled[key] = with_defaults(config[key], part)
+        elif "default" in part:
+            filled[key] = with_defaults(part["default"], part)
+    filled |= {k: copy.deepcopy(v) for k, v in config.items() if k not in filled}
+    return filled
+
+
+def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `base` with `changes` on top: mappings merge, all else is replaced."""
+    result = dict(base)
+    for key, value in changes.items():
+        old = result.get(key)
+        both = isinstance(old, Mapping) and isinstance(value, Mapping)
+        result[key] = merged(old, value) if both else value
+    return result
+
+
+def parse_settings(text: str) -> dict[str, Any]:
+    """Return ``a.b=1,2;c=x`` as nested mappings with YAML-typed values; commas make lists.
+
+    Raises
+    ------
+    ValueError
+        If an item has no ``=`` or an empty key.
+    """
+    result: dict[str, Any] = {}
+    for item in filter(None, (part.strip() for part in text.split(";"))):
+        key, equals, value = item.partition("=")
+        if not equals or not key.strip():
+            raise ValueError(f"{item!r} is not of the form key=value")
+        values = [yaml.safe_load(v) for v in value.split(",")]
+        nested: Any = values if len(values) > 1 else values[0]
+        for part in reversed(key.strip().split(".")):
+            nested = {part: nested}
+        result = merged(result, nested)
+    return result

@@ -1,0 +1,1 @@
+"""Poisson log-normal ICA for temporal counts (Chaussard, Bonnet, Le Corff; arXiv 2601.21696)."""
