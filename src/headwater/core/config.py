@@ -164,9 +164,19 @@ def parse_settings(text: str) -> dict[str, Any]:
         key, equals, value = item.partition("=")
         if not equals or not key.strip():
             raise ValueError(f"{item!r} is not of the form key=value")
-        values = [yaml.safe_load(v) for v in value.split(",")]
+        values = [_typed(v) for v in value.split(",")]
         nested: Any = values if len(values) > 1 else values[0]
         for part in reversed(key.strip().split(".")):
             nested = {part: nested}
         result = merged(result, nested)
     return result
+
+
+def _typed(text: str) -> Any:
+    value = yaml.safe_load(text)
+    if isinstance(value, str):  # YAML 1.1 reads 1e-3 as text
+        try:
+            return float(value)
+        except ValueError:
+            return value
+    return value

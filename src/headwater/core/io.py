@@ -6,6 +6,7 @@ that make two equal inputs give equal bytes (no time stamps, fixed compression h
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import os
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CHUNK = 1 << 20
-GZIP = {"method": "gzip", "mtime": 0}
 
 
 @contextmanager
@@ -129,9 +129,10 @@ def write_table(path: str | Path, table: pd.DataFrame, index: bool = False) -> N
         if name.endswith(".parquet"):
             table.to_parquet(tmp, index=index)
             return
-        compression = GZIP if name.endswith(".gz") else None
         separator = "\t" if name.removesuffix(".gz").endswith(".tsv") else ","
-        table.to_csv(tmp, sep=separator, index=index, compression=compression, lineterminator="\n")
+        text = table.to_csv(sep=separator, index=index, lineterminator="\n").encode()
+        # mtime=0 and no file name in the header: equal tables give equal bytes
+        tmp.write_bytes(gzip.compress(text, mtime=0) if name.endswith(".gz") else text)
 
 
 def read_table(path: str | Path, **options: Any) -> pd.DataFrame:

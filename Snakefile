@@ -1,0 +1,38 @@
+"""Headwater: from raw data to a report page. See README.md; every key: config/README.md."""
+
+from snakemake.utils import min_version
+
+min_version("9.27")
+
+
+include: "workflow/rules/common.smk"
+
+
+pathvars:
+    results="results/<run>",
+    logs="<results>/logs",
+    benchmarks="<results>/benchmarks",
+    run=config["run"],
+
+
+include: "workflow/rules/retrieve.smk"
+include: "workflow/rules/counts.smk"
+include: "workflow/rules/publish.smk"
+
+
+rule all:
+    default_target: True
+    input:
+        [f"<results>/{domain}/report/index.html" for domain in DOMAINS],
+        "<results>/index.html",
+        "<results>/ro-crate-metadata.json",
+    message:
+        "Everything that {config[run]} asks for is there"
+
+
+rule counts:
+    input:
+        "<results>/counts/report/index.html",
+        "<results>/index.html",
+    message:
+        "The counts report is there"

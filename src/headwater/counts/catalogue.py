@@ -1,0 +1,171 @@
+"""The table of count data sets: one row each, read while the workflow is planned.
+
+Only the standard library and `headwater.core` are imported here.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from headwater.core.config import merged, nearest, parse_settings, problems
+from headwater.core.errors import InputError
+
+COLUMNS = ("dataset", "title", "reader", "files", "metadata", "taxonomy", "prepare", "settings")
+READERS = {
+    "table": "counts of samples: TSV, BIOM, QIIME 2 .qza, NetCDF or Zarr",
+    "daily": "daily gridded or station data, counted as event days",
+    "weather": "daily weather that the vega_datasets package ships",
+    "cube": "a ready cube (docs: counts, cube layout)",
+    "simulation": "a scenario of the simulator",
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One row: where a data set comes from and what it changes in the configuration."""
+
+    dataset: str
+    title: str
+    reader: str
+    files: tuple[str, ...] = ()
+    metadata: str = ""
+    taxonomy: str = ""
+    prepare: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def inputs(self) -> list[str]:
+        """All files that this data set is read from."""
+        return [*self.files, *filter(None, (self.metadata, self.taxonomy))]
+
+
+def read_catalogue(paths: Iterable[str | Path]) -> dict[str, Entry]:
+    """Read the tables; a later row replaces an earlier one of the same name.
+
+    Raises
+    ------
+    InputError
+        Naming file, row and column of the first fault.
+    """
+    entries: dict[str, Entry] = {}
+    for path in paths:
+        path = Path(path)
+        if not path.is_file():
+            raise InputError(
+                path, "", "no such file", "a table of data sets", "Correct counts.tables."
+            )
+        with path.open(encoding="utf-8", newline="") as stream:
+            rows = csv.DictReader(stream, delimiter="\t", quoting=csv.QUOTE_NONE)
+            _check_header(path, rows.fieldnames or [])
+            names: set[str] = set()
+            for number, row in enumerate(rows, start=2):
+                entry = _entry(path, number, row)
+                if entry.dataset in names:
+                    raise InputError(
+                        path,
+                        f"row {number}, column dataset",
+                        f"{entry.dataset!r} a second time",
+                        "each name once",
+                        "Rename one of the two.",
+                    )
+                names.add(entry.dataset)
+                entries[entry.dataset] = entry
+    return entries
+
+
+def _check_header(path: Path, header: Iterable[str]) -> None:
+    header = list(header)
+    for name in header:
+        if name not in COLUMNS:
+            raise InputError(
+                path, "header", f"column {name!r}", "a known column", nearest(name, COLUMNS)
+            )
+    missing = [c for c in ("dataset", "reader") if c not in header]
+    if missing:
+        raise InputError(
+            path,
+            "header",
+            f"no column {', '.join(missing)}",
+            "tab-separated " + ", ".join(COLUMNS),
+            "Add it (is the file tab-separated?).",
+        )
+
+
+def _entry(path: Path, number: int, row: Mapping[str, str | None]) -> Entry:
+    text = {name: (row.get(name) or "").strip() for name in COLUMNS}
+
+    def fault(column: str, found: str, expected: str, hint: str = "") -> InputError:
+        return InputError(path, f"row {number}, column {column}", found, expected, hint)
+
+    name = text["dataset"]
+    if not name.replace("_", "").isalnum() or not name.isascii():
+        raise fault("dataset", repr(name), "letters, digits and underscores")
+    if text["reader"] not in READERS:
+        hint = nearest(text["reader"], READERS)
+        raise fault("reader", repr(text["reader"]), "one of " + ", ".join(READERS), hint)
+    files = tuple(f.strip() for f in text["files"].split(",") if f.strip())
+    if not files and text["reader"] in {"table", "daily", "cube"}:
+        raise fault("files", "nothing", "a path, or several with commas between them")
+    parsed = {}
+    for column in ("prepare", "settings"):
+        try:
+            parsed[column] = parse_settings(text[column])
+        except ValueError as error:
+            raise fault(column, str(error), "key=value;key=value") from error
+    return Entry(
+        name,
+        text["title"] or name,
+        text["reader"],
+        files,
+        text["metadata"],
+        text["taxonomy"],
+        **parsed,
+    )
+
+
+def chosen(entries: Mapping[str, Entry], names: Iterable[str]) -> dict[str, Entry]:
+    """Return the entries of `names`.
+
+    Raises
+    ------
+    InputError
+        If a name has no row.
+    """
+    for name in names:
+        if name not in entries:
+            raise InputError(
+                None,
+                "config: counts.datasets",
+                repr(name),
+                "a data set that has a row in counts.tables",
+                nearest(name, entries),
+            )
+    return {name: entries[name] for name in names}
+
+
+def settings_of(
+    entry: Entry, counts: Mapping[str, Any], schema: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the `counts` block of the configuration with the row's own settings on top.
+
+    Raises
+    ------
+    InputError
+        If the row's settings do not fit the schema.
+    """
+    own = merged(entry.settings, {"prepare": entry.prepare} if entry.prepare else {})
+    settings = merged(counts, own)
+    lines = problems(settings, schema)
+    if lines:
+        raise InputError(
+            None,
+            f"settings of data set {entry.dataset}",
+            "; ".join(line.removeprefix("config: ") for line in lines),
+            "keys and values of the configuration block counts",
+            "Correct the row in the table of data sets.",
+        )
+    return settings

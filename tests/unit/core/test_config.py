@@ -1,0 +1,98 @@
+"""Each fault of a configuration is one line that says what to write instead."""
+
+import pytest
+
+from headwater.core.config import load_schema, merged, parse_settings, problems, with_defaults
+
+SCHEMA = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["run"],
+    "properties": {
+        "run": {"type": "string"},
+        "counts": {
+            "type": "object",
+            "additionalProperties": False,
+            "default": {},
+            "properties": {
+                "rank": {"type": "integer", "minimum": 1, "default": 3},
+                "kind": {"enum": ["ar", "mf"], "default": "ar"},
+                "d": {
+                    "anyOf": [{"type": "integer", "minimum": 1}, {"type": "array"}],
+                    "default": 2,
+                },
+            },
+        },
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("config", "line"),
+    [
+        (
+            {"run": "a", "counts": {"rank": 0}},
+            "config: counts.rank: 0 is less than the minimum of 1 (mine.yaml)",
+        ),
+        (
+            {"run": "a", "counts": {"rnak": 2}},
+            "config: counts.rnak: unknown key; did you mean 'rank'? (mine.yaml)",
+        ),
+        (
+            {"run": "a", "counts": {"kind": "arr"}},
+            "config: counts.kind: 'arr' is none of ar, mf; did you mean 'ar'? (mine.yaml)",
+        ),
+        (
+            {"run": "a", "counts": {"rank": "3"}},
+            "config: counts.rank: '3' is not a integer (mine.yaml)",
+        ),
+        (
+            {"counts": {}},
+            "config: (top level): missing 'run'; add it, config/README.md describes it (mine.yaml)",
+        ),
+        (
+            {"run": "a", "counts": {"d": 0}},
+            "config: counts.d: 0 is not at least 1 or a array (mine.yaml)",
+        ),
+    ],
+)
+def test_one_line_per_problem(config, line):
+    assert problems(config, SCHEMA, [("mine.yaml", config)]) == [line]
+
+
+def test_several_problems_several_lines_and_the_file_that_set_the_key():
+    first = {"run": 3, "counts": {"rank": 0}}
+    second = {"counts": {"rank": -1}}
+    lines = problems(merged(first, second), SCHEMA, [("a.yaml", first), ("b.yaml", second)])
+    assert [line[-8:] for line in lines] == ["(b.yaml)", "(a.yaml)"]
+
+
+def test_a_good_configuration_has_none_and_gets_defaults():
+    assert problems({"run": "a"}, SCHEMA) == []
+    assert with_defaults({"run": "a"}, SCHEMA) == {
+        "run": "a",
+        "counts": {"rank": 3, "kind": "ar", "d": 2},
+    }
+
+
+def test_settings_of_a_table_row():
+    assert parse_settings("select.d=2,3; split.folds=5;name=x;flag=true;low=0.001") == {
+        "select": {"d": [2, 3]},
+        "split": {"folds": 5},
+        "name": "x",
+        "flag": True,
+        "low": 0.001,
+    }
+    assert parse_settings("") == {}
+    with pytest.raises(ValueError, match="folds"):
+        parse_settings("folds")
+
+
+def test_numbers_in_settings_are_numbers():
+    assert parse_settings("low=1e-3")["low"] == pytest.approx(0.001)
+
+
+def test_schema_files_may_refer_to_others(tmp_path):
+    (tmp_path / "a.yaml").write_text("properties:\n  b: {$ref: b.yaml}\n")
+    (tmp_path / "b.yaml").write_text("type: integer\n")
+    assert load_schema(tmp_path / "a.yaml") == {"properties": {"b": {"type": "integer"}}}

@@ -1,0 +1,95 @@
+"""Helpers of every rule file: configuration, resources, seeds, code tracking. No rules."""
+
+import os
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+
+from headwater.core import code
+from headwater.core.config import load_schema, problems, with_defaults
+from headwater.core.errors import InputError
+from headwater.core.seeds import job_seed
+
+ROOT = Path(workflow.basedir)
+SCHEMA = load_schema(ROOT / "workflow/schemas/config.schema.yaml")
+# A domain is a block of the configuration; its rules stand in rules/<domain>.smk.
+DOMAINS = [name for name in ("counts",) if name in config]
+
+# Requests of one attempt: mem_mb in MB, runtime in minutes; both grow with `attempt`.
+RESOURCES = {
+    "small": {"mem_mb": 1000, "runtime": 10},
+    "table": {"mem_mb": 4000, "runtime": 20},
+    "model": {"mem_mb": 4000, "runtime": 60},
+    "long": {"mem_mb": 8000, "runtime": 240},
+}
+
+
+def checked_config(found):
+    """Return the configuration with defaults filled in, or stop with one line per problem."""
+    names = [str(f) for f in (*workflow.configfiles, *workflow.overwrite_configfiles)]
+    files = [(os.path.relpath(n), load_yaml(n)) for n in dict.fromkeys(names)]
+    lines = problems(found, SCHEMA, files)
+    if lines:
+        raise WorkflowError("\n".join(lines))
+    return with_defaults(found, SCHEMA)
+
+
+def located(path):
+    """Return a path of a table or configuration: as it stands, else beside the Snakefile."""
+    return str(path) if Path(path).exists() else str(ROOT / path)
+
+
+def as_list(value):
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def load_yaml(path):
+    import yaml
+
+    return yaml.safe_load(Path(path).read_text()) or {}
+
+
+def stop_on_input_error(function, *arguments):
+    """Call `function`; a fault in what the user gave ends planning with its one line."""
+    try:
+        return function(*arguments)
+    except InputError as error:
+        raise WorkflowError(error.line()) from None
+
+
+def res(size, name):
+    """Return a resource function: the request of this size class times the attempt."""
+    base = RESOURCES[size][name]
+    return lambda wildcards, attempt: base * attempt
+
+
+def seed_of(rule):
+    """Return a params function: this job's own seed."""
+    return lambda wildcards: job_seed(config["seed"], rule, wildcards)
+
+
+def code_of(*modules):
+    """Return a digest of the modules: a params entry that changes when their code does."""
+    return code.code_of(*modules, root=ROOT / "src")
+
+
+# config/config.yaml is the demo; a run with files of its own does not start from it.
+if not workflow.overwrite_configfiles:
+
+    configfile: located("config/config.yaml")
+
+
+config = checked_config(config)
+if config["mirror"]:
+    os.environ.setdefault("HEADWATER_MIRROR", config["mirror"])
+if config["offline"]:
+    os.environ["HEADWATER_OFFLINE"] = "1"
+
+
+wildcard_constraints:
+    dataset=r"[A-Za-z0-9_]+",
+    d=r"\d+",
+    C=r"\d+",
+    fold=r"fold\d+",
+    seed=r"\d+",
+    file=r"[^/].*",

@@ -1,0 +1,625 @@
+"""Counts: temporal count data -> Poisson log-normal ICA -> forecasts, scores, report.
+
+Rules stand in the order in which data flows; docs/counts.md describes every file.
+"""
+
+from headwater.counts import catalogue
+
+COUNTS = config.get("counts", {})
+COUNT_SETS = {}
+if COUNTS:
+    COUNT_SETS = stop_on_input_error(
+        catalogue.chosen,
+        stop_on_input_error(catalogue.read_catalogue, [located(t) for t in COUNTS["tables"]]),
+        COUNTS["datasets"],
+    )
+COUNT_SETTINGS = {
+    name: stop_on_input_error(
+        catalogue.settings_of, entry, COUNTS, SCHEMA["properties"]["counts"]
+    )
+    for name, entry in COUNT_SETS.items()
+}
+DECOMPOSITIONS = COUNTS.get("baselines", {}).get("decompositions", [])
+FORECASTERS = COUNTS.get("baselines", {}).get("forecasters", [])
+
+
+def counts_setting(*keys):
+    """Return a params function: this data set's own value of a configuration key."""
+
+    def value(wildcards):
+        found = COUNT_SETTINGS[wildcards.dataset]
+        for key in keys:
+            found = found[key]
+        return found
+
+    return value
+
+
+def counts_files(column):
+    """Return an input function: the local files of one column of this data set's row."""
+
+    def paths(wildcards):
+        found = getattr(COUNT_SETS[wildcards.dataset], column)
+        names = [found] if isinstance(found, str) else found
+        return [data_file(name) for name in names if name]
+
+    return paths
+
+
+def cube_source(wildcards):
+    """Return what the cube of this data set is made from."""
+    entry = COUNT_SETS[wildcards.dataset]
+    folder = f"<results>/counts/{wildcards.dataset}"
+    made = {
+        "simulation": "simulation.nc",
+        "weather": "events.nc",
+        "daily": "events.nc",
+        "table": "samples.nc",
+    }
+    if entry.reader == "cube":
+        return data_file(entry.files[0])
+    return f"{folder}/{made[entry.reader]}"
+
+
+def daily_source(wildcards):
+    """Return the daily files that events are counted in."""
+    entry = COUNT_SETS[wildcards.dataset]
+    if entry.reader == "weather":
+        return f"<results>/counts/{wildcards.dataset}/weather.nc"
+    return [data_file(name) for name in entry.files]
+
+
+def counts_folds(dataset):
+    """Return the names of the folds of a data set."""
+    return [f"fold{k:02d}" for k in range(COUNT_SETTINGS[dataset]["split"]["folds"])]
+
+
+def grid_of(dataset):
+    """Return the (d, C) pairs among which the model is selected."""
+    grid = COUNT_SETTINGS[dataset]["select"]
+    return [(d, c) for d in as_list(grid["d"]) for c in as_list(grid["C"])]
+
+
+def grid_fits(wildcards):
+    """Return the fold fits that selection compares; none where nothing is to be selected."""
+    grid = grid_of(wildcards.dataset)
+    if len(grid) == 1:
+        return []
+    return [
+        f"<results>/counts/{wildcards.dataset}/grid/d{d}_C{c}/{fold}/seed{seed}/params.pt"
+        for d, c in grid
+        for fold in counts_folds(wildcards.dataset)
+        for seed in range(COUNT_SETTINGS[wildcards.dataset]["select"]["seeds"])
+    ]
+
+
+def restarts(name):
+    """Return an input function: one file of every restart of the selected model."""
+    return lambda wildcards: [
+        f"<results>/counts/{wildcards.dataset}/model/seed{seed}/{name}"
+        for seed in range(COUNT_SETTINGS[wildcards.dataset]["seeds"])
+    ]
+
+
+def forecast_models(dataset):
+    """Return names of the forecast models: the configured one and its one-regime baseline."""
+    forecast = COUNT_SETTINGS[dataset]["forecast"]
+    return list(dict.fromkeys(f"d{forecast['d']}_C{c}" for c in (forecast["C"], 1)))
+
+
+def forecast_files(wildcards):
+    """Return the forecasts of every method for every fold of a data set."""
+    models = [f"plnica_{m}" for m in forecast_models(wildcards.dataset)]
+    return [
+        f"<results>/counts/{wildcards.dataset}/forecasts/{method}/{fold}.nc"
+        for method in [*models, *FORECASTERS]
+        for fold in counts_folds(wildcards.dataset)
+    ]
+
+
+def has_truth(dataset):
+    """Return whether the mixing and sources behind a data set are known."""
+    return COUNT_SETS[dataset].reader == "simulation" or COUNT_SETTINGS[dataset]["truth"]
+
+
+def score_parts(dataset):
+    """Return the names of the score tables of a data set."""
+    return [
+        "held_out",
+        "forecasts",
+        "stability_scores",
+        *(["recovery"] if has_truth(dataset) else []),
+    ]
+
+
+def counts_work(rule):
+    """Return a params function: where the fits of this rule keep their checkpoints."""
+    return lambda wildcards: "/".join(
+        [f"results/{config['run']}/counts/work", rule, *map(str, wildcards)]
+    )
+
+
+rule prepare_simulation:
+    output:
+        cube=ensure("<results>/counts/{dataset}/simulation.nc", non_empty=True),
+    log:
+        "<results>/logs/counts/prepare_simulation/{dataset}.log",
+    benchmark:
+        "<results>/benchmarks/counts/prepare_simulation/{dataset}.jsonl"
+    params:
+        scenario=counts_setting("simulation"),
+        seed=seed_of("prepare_simulation"),
+        code=code_of("headwater.counts.simulate"),
+    threads: 1
+    resources:
+        mem_mb=res("small", "mem_mb"),
+        runtime=res("small", "runtime"),
+    conda:
+        "../../envs/counts.yaml"
+    message:
+        "Simulating {wildcards.dataset}"
+    script:
+        "../scripts/counts/prepare_simulation.py"
+
+
+rule prepare_weather:
+    output:
+        daily=ensure("<results>/counts/{dataset}/weather.nc", non_empty=True),
+    log:
+        "<results>/logs/counts/prepare_weather/{dataset}.log",
+    benchmark:
+        "<results>/benchmarks/counts/prepare_weather/{dataset}.jsonl"
+    params:
+        code=code_of("headwater.counts.weather"),
+    threads: 1
+    resources:
+        mem_mb=res("small", "mem_mb"),
+        runtime=res("small", "runtime"),
+    conda:
+        "../../envs/counts.yaml"
+    message:
+        "Reading the daily weather that comes with the installation"
+    script:
+        "../scripts/counts/prepare_weather.py"
+
+
+rule prepare_events:
+    input:
+        daily=daily_source,
+    output:
+        events=ensure("<results>/counts/{dataset}/events.nc", non_empty=True),
+    log:
+        "<results>/logs/counts/prepare_events/{dataset}.log",
+    benchmark:
+        "<results>/benchmarks/counts/prepare_events/{dataset}.jsonl"
+    params:
+        prepare=counts_setting("prepare"),
+        events=counts_setting("events"),
+        code=code_of("headwater.counts.climate"),
+    threads: 1
+    resources:
+        mem_mb=res("table", "mem_mb"),
+        runtime=res("table", "runtime"),
+    conda:
+        "../../envs/counts.yaml"
+    message:
+        "Counting event days of {wildcards.dataset}"
+    script:
+        "../scripts/counts/prepare_events.py"
+
+
+rule prepare_samples:
+    input:
+        counts=counts_files("files"),
+        metadata=counts_files("metadata"),
+        taxonomy=counts_files("taxonomy"),
+    output:
+        samples=ensure("<results>/counts/{dataset}/samples.nc", non_empty=True),
+    log:
+        "<results>/logs/counts/prepare_samples/{dataset}.log",
+    benchmark:
+        "<results>/benchmarks/counts/prepare_samples/{dataset}.jsonl"
+    params:
+        prepare=counts_setting("prepare"),
+        code=code_of("headwater.counts.tables"),
+    threads: 1
+    resources:
+        mem_mb=res("table", "mem_mb"),
+        runtime=res("table", "runtime"),
+    conda:
+        "../../envs/counts.yaml"
+    message:
+        "Reading the count table of {wildcards.dataset}"
+    script:
+        "../scripts/counts/prepare_samples.py"
+
+
+rule prepare_cube:
+    input:
+        source=cube_source,
+    output:
+        cube=ensure("<results>/counts/{dataset}/cube.nc", non_empty=True),
+        filter="<results>/counts/{dataset}/filter.tsv",
+        check="<results>/counts/{dataset}/check.json",
+    log:
+        "<results>/logs/counts/prepare_cube/{dataset}.log",
+    benchmark:
+        "<results>/benchmarks/counts/prepare_cube/{dataset}.jsonl"
+    params:
+        prepare=counts_setting("prepare"),
+        title=lambda wildcards: COUNT_SETS[wildcards.dataset].title,
+        code=code_of("headwater.counts.cube"),
+    threads: 1
+    resources:
+        mem_mb=res("table", "mem_mb"),
+        runtime=res("table", "runtime"),
+    conda:
+        "../../envs/counts.yaml"
+    message:
+        "Filtering {wildcards.dataset} and laying it out as series x steps x features"
+    script:
+        "../scripts/counts/prepare_cube.py"
+
+
+rule split_series:
+    input:
+        cube="<results>/counts/{dataset}/cube.nc",
+    output:
+        folds="<results>/counts/{dataset}/folds.json",
+    log:
+        "<results>/logs/counts/split_series/{dataset}.log",
+    benchmark:
+        "<results>/benchmarks/counts/split_series/{dataset}.jsonl"
+    params:
+        folds=counts_setting("split", "folds"),
+        seed=seed_of("split_series"),
+        code=code_of("headwater.counts.split"),
+    threads: 1
+    resources:
+        mem_mb=res("small", "mem_mb"),
+        runtime=res("small", "runtime"),
+    conda:
+        "../../envs/counts.yaml"
+    message:
+        "Dealing the series of {wildcards.dataset} into folds"
+    script:
+        "../scripts/counts/split_series.py"
+
+
+rule fit_grid:
+    input:
+        cube="<results>/counts/{dataset}/cube.nc",
+        folds="<results>/counts/{dataset}/folds.json",
+    output:
+        model="<results>/counts/{dataset}/grid/d{d}_C{C}/{fold}/seed{seed}/params.pt",
+        trace="<results>/counts/{dataset}/grid/d{d}_C{C}/{fold}/seed{seed}/trace.csv",
+        info="<results>/counts/{dataset}/grid/d{d}_C{C}/{fold}/seed{seed}/fit.json",
+    log:
+        "<results>/logs/counts/fit_grid/{dataset}/d{d}_C{C}/{fold}/seed{seed}.log",
+    benchmark:
+        "<results>/benchmarks/counts/fit_grid/{dataset}/d{d}_C{C}/{fold}/seed{seed}.jsonl"
+    params:
+        model=counts_setting("model"),
+        mode="smooth",
+        d=lambda wildcards: int(wildcards.d),
+        C=lambda wildcards: int(wildcards.C),
+        fold=lambda wildcards: wildcards.fold,
+        seed=seed_of("fit_grid"),
+        work=counts_work("fit_grid"),
+        code=code_of("headwater.counts.fit"),
+    threads: 1
+    resources:
+        mem_mb=res("model", "mem_mb"),
+        runtime=res("model", "runtime"),
+    conda:
+        "../../envs/counts.yaml"
+    message:
+        "Fitting {wildcards.dataset} with d={wildcards.d}, C={wildcards.C} without {wildcards.fold}"
+    script:
+        "../scripts/counts/fit_plnica.py"
+
+
+rule evaluate_selection:
+    input:
+        cube="<results>/counts/{dataset}/cube.nc",
+        folds="<results>/counts/{dataset}/folds.json",
+        models=grid_fits,
+    output:
+        table="<results>/counts/{dataset}/select.tsv",
+        scores="<results>/counts/{dataset}/held_out.tsv",
+        selected="<results>/counts/{dataset}/selected.yaml",
+    log:
+        "<results>/logs/counts/evaluate_selection/{dataset}.log",
+    benchmark:
+        "<results>/benchmarks/counts/evaluate_selection/{dataset}.jsonl"
+    params:
+        grid=lambda wildcards: grid_of(wildcards.dataset),
+        code=code_of("headwater.counts.select", "headwater.counts.posterior"),
+    threads: 1
+    resources:
+        mem_mb=res("model", "mem_mb"),
+        runtime=res("model", "runtime"),
+    conda:
+        "../../envs/counts.yaml"
+    message:
+        "Choosing d and C for {wildcards.dataset} by the bound of held-out series"
+    script:
+        "../scripts/counts/evaluate_selection.py"
+
+
+rule fit_plnica:
+    input:
+        cube="<results>/counts/{dataset}/cube.nc",
+        selected="<results>/counts/{dataset}/selected.yaml",
+    output:
+        model="<results>/counts/{dataset}/model/seed{seed}/params.pt",
+        posterior="<results>/counts/{dataset}/model/seed{seed}/posterior.nc",
+        trace="<results>/counts/{dataset}/model/seed{seed}/trace.csv",
+        info="<results>/counts/{dataset}/model/seed{seed}/fit.json",
+    log:
+        "<results>/logs/counts/fit_plnica/{dataset}/seed{seed}.log",
+    benchmark:
+        "<results>/benchmarks/counts/fit_plnica/{dataset}/seed{seed}.jsonl"
+    params:
+        model=counts_setting("model"),
+        mode="smooth",
+        seed=seed_of("fit_plnica"),
+        work=counts_work("fit_plnica"),
+        code=code_of("headwater.counts.fit"),
+    threads: 1
+    resources:
+        mem_mb=res("model", "mem_mb"),
+        runtime=res("model", "runtime"),
+    conda:
+        "../../envs/counts.yaml"
+    message:
+        "Fitting Poisson log-normal ICA to {wildcards.dataset}, start {wildcards.seed}"
+    script:
+        "../scripts/counts/fit_plnica.py"
+
+
+use rule fit_grid as fit_forecaster with:
+    output:
+        model="<results>/counts/{dataset}/forecasters/d{d}_C{C}/{fold}/params.pt",
+        trace="<results>/counts/{dataset}/forecasters/d{d}_C{C}/{fold}/trace.csv",
+        info="<results>/counts/{dataset}/forecasters/d{d}_C{C}/{fold}/fit.json",
+    log:
+        "<results>/logs/counts/fit_forecaster/{dataset}/d{d}_C{C}/{fold}.log",
+    benchmark:
+        "<results>/benchmarks/counts/fit_forecaster/{dataset}/d{d}_C{C}/{fold}.jsonl"
+    params:
+        model=counts_setting("model"),
+        mode="predictive",
+        d=lambda wildcards: int(wildcards.d),
+        C=lambda wildcards: int(wildcards.C),
+        fold=lambda wildcards: wildcards.fold,
+        seed=seed_of("fit_forecaster"),
+        work=counts_work("fit_forecaster"),
+        code=code_of("headwater.counts.fit"),
+    message:
+        "Fitting a forecaster of {wildcards.dataset}, d={wildcards.d}, C={wildcards.C}, without {wildcards.fold}"
+
+
+rule fit_decompositions:
+    input:
+        cube="<results>/counts/{dataset}/cube.nc",
+        selected="<results>/counts/{dataset}/selected.yaml",
+    output:
+        [f"<results>/counts/{{dataset}}/decompositions/{m}.nc" for m in DECOMPOSITIONS],
+    log:
+        "<results>/logs/counts/fit_decompositions/{dataset}.log",
+    benchmark:
+        "<results>/benchmarks/counts/fit_decompositions/{dataset}.jsonl"
+    params:
+        methods=DECOMPOSITIONS,
+        seed=seed_of("fit_decompositions"),
+        code=code_of("headwater.counts.baselines"),
+    threads: 1
+    resources:
+        mem_mb=res("model", "mem_mb"),
+        runtime=res("model", "runtime"),
+    conda:
+        "../../envs/counts.yaml"
+    message:
+        "Decomposing {wildcards.dataset} by the baselines"
+    script:
+        "../scripts/counts/fit_decompositions.py"
+
+
+rule predict_forecasts:
+    input:
+        cube="<results>/counts/{dataset}/cube.nc",
+        folds="<results>/counts/{dataset}/folds.json",
+        model="<results>/counts/{dataset}/forecasters/d{d}_C{C}/{fold}/params.pt",
+    output:
+        forecasts="<results>/counts/{dataset}/forecasts/plnica_d{d}_C{C}/{fold}.nc",
+    log:
+        "<results>/logs/counts/predict_forecasts/{dataset}/d{d}_C{C}/{fold}.log",
+    benchmark:
+        "<results>/benchmarks/counts/predict_forecasts/{dataset}/d{d}_C{C}/{fold}.jsonl"
+    params:
+        forecast=counts_setting("forecast"),
+        fold=lambda wildcards: wildcards.fold,
+        seed=seed_of("predict_forecasts"),
+        code=code_of("headwater.counts.forecast"),
+    threads: 1
+    resources:
+        mem_mb=res("model", "mem_mb"),
+        runtime=res("model", "runtime"),
+    conda:
+        "../../envs/counts.yaml"
+    message:
+        "Forecasting {wildcards.fold} of {wildcards.dataset} with d={wildcards.d}, C={wildcards.C}"
+    script:
+        "../scripts/counts/predict_forecasts.py"
+
+
+rule predict_baselines:
+    input:
+        cube="<results>/counts/{dataset}/cube.nc",
+        folds="<results>/counts/{dataset}/folds.json",
+    output:
+        [f"<results>/counts/{{dataset}}/forecasts/{m}/{{fold}}.nc" for m in FORECASTERS],
+    log:
+        "<results>/logs/counts/predict_baselines/{dataset}/{fold}.log",
+    benchmark:
+        "<results>/benchmarks/counts/predict_baselines/{dataset}/{fold}.jsonl"
+    params:
+        methods=FORECASTERS,
+        forecast=counts_setting("forecast"),
+        fold=lambda wildcards: wildcards.fold,
+        seed=seed_of("predict_baselines"),
+        code=code_of("headwater.counts.baselines"),
+    threads: 1
+    resources:
+        mem_mb=res("model", "mem_mb"),
+        runtime=res("model", "runtime"),
+    conda:
+        "../../envs/counts.yaml"
+    message:
+        "Forecasting {wildcards.fold} of {wildcards.dataset} by the baselines"
+    script:
+        "../scripts/counts/predict_baselines.py"
+
+
+rule predict_perturbation:
+    input:
+        cube="<results>/counts/{dataset}/cube.nc",
+        model="<results>/counts/{dataset}/chosen/params.pt",
+    output:
+        response="<results>/counts/{dataset}/perturbation.nc",
+    log:
+        "<results>/logs/counts/predict_perturbation/{dataset}.log",
+    benchmark:
+        "<results>/benchmarks/counts/predict_perturbation/{dataset}.jsonl"
+    params:
+        perturb=counts_setting("perturb"),
+        seed=seed_of("predict_perturbation"),
+        code=code_of("headwater.counts.perturb"),
+    threads: 1
+    resources:
+        mem_mb=res("model", "mem_mb"),
+        runtime=res("model", "runtime"),
+    conda:
+        "../../envs/counts.yaml"
+    message:
+        "Asking the model of {wildcards.dataset} what an intervention would do"
+    script:
+        "../scripts/counts/predict_perturbation.py"
+
+
+rule evaluate_stability:
+    input:
+        models=restarts("params.pt"),
+        posteriors=restarts("posterior.nc"),
+        traces=restarts("trace.csv"),
+        infos=restarts("fit.json"),
+    output:
+        table="<results>/counts/{dataset}/stability.tsv",
+        scores="<results>/counts/{dataset}/stability_scores.tsv",
+        model="<results>/counts/{dataset}/chosen/params.pt",
+        posterior="<results>/counts/{dataset}/chosen/posterior.nc",
+        trace="<results>/counts/{dataset}/chosen/trace.csv",
+        info="<results>/counts/{dataset}/chosen/fit.json",
+    log:
+        "<results>/logs/counts/evaluate_stability/{dataset}.log",
+    benchmark:
+        "<results>/benchmarks/counts/evaluate_stability/{dataset}.jsonl"
+    params:
+        code=code_of("headwater.counts.stability"),
+    threads: 1
+    resources:
+        mem_mb=res("table", "mem_mb"),
+        runtime=res("small", "runtime"),
+    conda:
+        "../../envs/counts.yaml"
+    message:
+        "Comparing the fits of {wildcards.dataset} and choosing the most central one"
+    script:
+        "../scripts/counts/evaluate_stability.py"
+
+
+rule evaluate_recovery:
+    input:
+        cube="<results>/counts/{dataset}/cube.nc",
+        posterior="<results>/counts/{dataset}/chosen/posterior.nc",
+        decompositions=[
+            f"<results>/counts/{{dataset}}/decompositions/{m}.nc" for m in DECOMPOSITIONS
+        ],
+    output:
+        scores="<results>/counts/{dataset}/recovery.tsv",
+    log:
+        "<results>/logs/counts/evaluate_recovery/{dataset}.log",
+    benchmark:
+        "<results>/benchmarks/counts/evaluate_recovery/{dataset}.jsonl"
+    params:
+        dataset=lambda wildcards: wildcards.dataset,
+        methods=DECOMPOSITIONS,
+        seed=seed_of("evaluate_recovery"),
+        code=code_of("headwater.counts.scores"),
+    threads: 1
+    resources:
+        mem_mb=res("table", "mem_mb"),
+        runtime=res("table", "runtime"),
+    conda:
+        "../../envs/counts.yaml"
+    message:
+        "Comparing what was found in {wildcards.dataset} with the truth"
+    script:
+        "../scripts/counts/evaluate_recovery.py"
+
+
+rule evaluate_forecasts:
+    input:
+        cube="<results>/counts/{dataset}/cube.nc",
+        folds="<results>/counts/{dataset}/folds.json",
+        forecasts=forecast_files,
+    output:
+        scores="<results>/counts/{dataset}/forecasts.tsv",
+        detail="<results>/counts/{dataset}/forecast_detail.tsv",
+        pit="<results>/counts/{dataset}/pit.tsv",
+    log:
+        "<results>/logs/counts/evaluate_forecasts/{dataset}.log",
+    benchmark:
+        "<results>/benchmarks/counts/evaluate_forecasts/{dataset}.jsonl"
+    params:
+        dataset=lambda wildcards: wildcards.dataset,
+        seed=seed_of("evaluate_forecasts"),
+        code=code_of("headwater.counts.scores"),
+    threads: 1
+    resources:
+        mem_mb=res("table", "mem_mb"),
+        runtime=res("table", "runtime"),
+    conda:
+        "../../envs/counts.yaml"
+    message:
+        "Scoring the forecasts of {wildcards.dataset} on held-out series"
+    script:
+        "../scripts/counts/evaluate_forecasts.py"
+
+
+rule evaluate_counts:
+    input:
+        scores=[
+            f"<results>/counts/{name}/{part}.tsv"
+            for name in COUNT_SETS
+            for part in score_parts(name)
+        ],
+    output:
+        metrics="<results>/counts/metrics.tsv",
+    log:
+        "<results>/logs/counts/evaluate_counts.log",
+    benchmark:
+        "<results>/benchmarks/counts/evaluate_counts.jsonl"
+    params:
+        code=code_of("headwater.core.metrics"),
+    threads: 1
+    resources:
+        mem_mb=res("small", "mem_mb"),
+        runtime=res("small", "runtime"),
+    conda:
+        "../../envs/counts.yaml"
+    message:
+        "Collecting all scores"
+    script:
+        "../scripts/counts/evaluate_counts.py"

@@ -1,0 +1,28 @@
+"""Choose the number of sources and regimes by the bound of held-out series."""
+
+import re
+
+from headwater.core.script import run
+
+
+def main(inputs, outputs, params, threads, log):
+    from headwater.counts.select import held_out_bounds, select
+
+    from headwater.core.io import read_dataset, read_json, write_table, write_yaml
+
+    models = [inputs.models] if isinstance(inputs.models, str) else list(inputs.models)
+    cube, folds = read_dataset(inputs.cube), read_json(inputs.folds)
+    fits = [(path, *fold_and_seed(path)) for path in models]
+    table = held_out_bounds(cube, folds, fits)
+    scored, selected = select(table, params.grid)
+    log.info("selected %s", selected)
+    write_table(outputs.table, scored)
+    write_yaml(outputs.selected, selected)
+
+
+def fold_and_seed(path):
+    """Return the fold and the seed that a fit's path names."""
+    return re.search(r"/(fold\d+)/", path)[1], int(re.search(r"/seed(\d+)/", path)[1])
+
+
+run(main, globals().get("snakemake"))

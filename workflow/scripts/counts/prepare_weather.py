@@ -1,0 +1,14 @@
+"""Take the daily weather that the vega_datasets package ships."""
+
+from headwater.core.script import run
+
+
+def main(inputs, outputs, params, threads, log):
+    from headwater.counts.weather import embedded_weather
+
+    from headwater.core.io import write_dataset
+
+    write_dataset(outputs.daily, embedded_weather())
+
+
+run(main, globals().get("snakemake"))
