@@ -11,6 +11,10 @@ from headwater.core.errors import InputError
 from headwater.core.seeds import job_seed
 
 ROOT = Path(workflow.basedir)
+# Scripts that run in a conda environment find the library here.
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    dict.fromkeys([str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])])
+)
 SCHEMA = load_schema(ROOT / "workflow/schemas/config.schema.yaml")
 # A domain is a block of the configuration; its rules stand in rules/<domain>.smk.
 DOMAINS = [name for name in ("counts",) if name in config]

@@ -31,21 +31,13 @@ def main() -> int:
         bad += package(name) and name in {"snakemake", "pandas"}
     for extra in extras():
         missing = [n for n in extras()[extra] if not installed(n)]
-        hint = f"make setup DOMAIN={extra}" if extra not in {"dev", "docs", "slurm"} else ""
-        say(
-            not missing,
-            f"extra {extra}",
-            "complete" if not missing else "lacks " + ", ".join(missing),
-            hint,
-        )
+        text = "complete" if not missing else "lacks " + ", ".join(missing)
+        say(not missing, f"extra {extra}", text, f"make setup DOMAIN={extra}", optional=True)
     free = shutil.disk_usage(".").free / GIB
     bad += not say(free > 5, "free disk", f"{free:.1f} GiB here", "5 GiB are wanted")
-    bad += not say(
-        os.access(".", os.W_OK),
-        "this folder",
-        "can be written" if os.access(".", os.W_OK) else "cannot be written",
-        "use snakemake --directory",
-    )
+    writable = os.access(".", os.W_OK)
+    text = "can be written" if writable else "cannot be written"
+    bad += not say(writable, "this folder", text, "use snakemake --directory")
     for name, use in PROGRAMS.items():
         path = shutil.which(name)
         say(path is not None, name, path or "not found", f"wanted for {use}", optional=True)
@@ -106,12 +98,8 @@ def scheduler() -> None:
         say(False, "SLURM controller", "does not answer", "is this a login node?", optional=True)
         return
     age = int(match[1])
-    say(
-        age >= 60,
-        "SLURM MinJobAge",
-        f"{age} s",
-        "under 60 s status falls back to sacct: do not scancel single jobs",
-    )
+    hint = "under 60 s status falls back to sacct: do not scancel single jobs"
+    say(age >= 60, "SLURM MinJobAge", f"{age} s", hint)
 
 
 def gpu() -> None:
