@@ -22,6 +22,32 @@ if TYPE_CHECKING:
 # Benchmark columns of Snakemake and ours; memory there is in MiB, 2**20 bytes.
 BENCHMARK_COLUMNS = ("rule", "job", "wall_s", "cpu_s", "max_rss_mb")
 FORMAT = 1
+# What may have a say in a number; those that are not installed are left out.
+PACKAGES = (
+    "headwater",
+    "snakemake",
+    "numpy",
+    "pandas",
+    "scipy",
+    "scikit-learn",
+    "statsmodels",
+    "xarray",
+    "h5netcdf",
+    "netcdf4",
+    "zarr",
+    "dask",
+    "torch",
+    "pyro-ppl",
+    "python-picard",
+    "biom-format",
+    "anndata",
+    "scanpy",
+    "transformers",
+    "mne",
+    "casadi",
+    "matplotlib",
+    "jinja2",
+)
 _SECRETS = ("password", "passwd", "secret", "token", "api_key", "apikey", "credential")
 
 
@@ -64,15 +90,21 @@ def _git(folder: str | Path, *command: str) -> str | None:
     return done.stdout.strip()
 
 
+def installed_versions() -> dict[str, str | None]:
+    """Return the versions of those of `PACKAGES` that are installed."""
+    found = package_versions(PACKAGES)
+    return {name: version for name, version in found.items() if version is not None}
+
+
 def versions(
-    packages: Iterable[str], seed: int | None = None, device: str | None = None
+    packages: Iterable[str] | None = None, seed: int | None = None, device: str | None = None
 ) -> dict[str, Any]:
     """Return what ``versions.json`` beside every model holds.
 
     Parameters
     ----------
-    packages : iterable of str
-        Distribution names.
+    packages : iterable of str, optional
+        Distribution names; default those of `PACKAGES` that are installed.
     seed : int, optional
         The job's seed.
     device : str, optional
@@ -88,7 +120,7 @@ def versions(
     return {
         "python": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()}",
-        "packages": package_versions(packages),
+        "packages": installed_versions() if packages is None else package_versions(packages),
         "torch_threads": None if torch is None else torch.get_num_threads(),
         "device": device,
         "seed": seed,
@@ -112,8 +144,15 @@ def input_record(
     }
 
 
-def read_benchmarks(paths: Sequence[str | Path]) -> pd.DataFrame:
+def read_benchmarks(paths: Sequence[str | Path], domain: str = "") -> pd.DataFrame:
     """Return one row per run from Snakemake's benchmark files (``.jsonl``).
+
+    Parameters
+    ----------
+    paths : sequence of path
+        ``.../benchmarks/[<domain>/]<rule>/<job...>.jsonl``.
+    domain : str
+        The folder between ``benchmarks`` and the rule, where there is one.
 
     Returns
     -------
@@ -130,7 +169,7 @@ def read_benchmarks(paths: Sequence[str | Path]) -> pd.DataFrame:
 
     rows = []
     for path in map(Path, paths):
-        rule, job = _rule_and_job(path)
+        rule, job = _rule_and_job(path, domain)
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             if not line.strip():
                 continue
@@ -148,13 +187,14 @@ def read_benchmarks(paths: Sequence[str | Path]) -> pd.DataFrame:
     return table.sort_values(["rule", "job"], kind="stable", ignore_index=True)
 
 
-def _rule_and_job(path: Path) -> tuple[str, str]:
-    """Split ``.../benchmarks/<rule>/<job...>.jsonl`` or ``.../benchmarks/<rule>.jsonl``."""
+def _rule_and_job(path: Path, domain: str) -> tuple[str, str]:
     parts = list(path.with_suffix("").parts)
     if "benchmarks" in parts:
         parts = parts[len(parts) - parts[::-1].index("benchmarks") :]
     else:
         parts = parts[-2:]
+    if len(parts) > 1 and parts[0] == domain:
+        parts = parts[1:]
     return parts[0], "/".join(parts[1:])
 
 
@@ -195,9 +235,9 @@ def build_provenance(
     run: str,
     inputs: Sequence[Mapping[str, Any]],
     config: Mapping[str, Any],
-    packages: Iterable[str],
     seeds: Mapping[str, int],
     threads: Mapping[str, int],
+    packages: Iterable[str] | None = None,
     benchmarks: pd.DataFrame | None = None,
     repository: str | Path | None = None,
     command: str = "",
@@ -215,10 +255,10 @@ def build_provenance(
         As `input_record` makes them.
     config : mapping
         The configuration as used. Values under keys that name a secret are left out.
-    packages : iterable of str
-        Distributions whose versions matter.
     seeds, threads : mappings
         By rule.
+    packages : iterable of str, optional
+        Distributions whose versions matter; default as in `versions`.
     benchmarks : DataFrame, optional
         From `read_benchmarks`.
     repository : path, optional
@@ -242,9 +282,9 @@ def build_provenance(
             "inputs": sorted((dict(i) for i in inputs), key=lambda i: str(i.get("name"))),
             "config": without_secrets(config),
             "versions": {
-                "python": platform.python_version(),
-                "platform": f"{platform.system()} {platform.machine()}",
-                "packages": package_versions(packages),
+                k: v
+                for k, v in versions(packages).items()
+                if k in ("python", "platform", "packages")
             },
             "git": None if repository is None else git_state(repository),
             "seeds": dict(sorted(seeds.items())),

@@ -33,6 +33,14 @@ def test_benchmarks_become_one_row_per_job(benchmarks):
     assert math.isnan(table["cpu_s"].iloc[2])
 
 
+def test_the_folder_of_the_domain_is_not_the_rule(tmp_path):
+    path = tmp_path / "benchmarks" / "counts" / "fit_model" / "mice.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text('{"s": 1.0, "cpu_time": 1.0, "max_rss": 1.0}')
+    row = provenance.read_benchmarks([path], domain="counts").iloc[0]
+    assert (row["rule"], row["job"]) == ("fit_model", "mice")
+
+
 def test_rules_are_summed_and_memory_is_the_largest(benchmarks):
     table = provenance.summarise_benchmarks(provenance.read_benchmarks(benchmarks))
     fit = table.set_index("rule").loc["fit_model"]
