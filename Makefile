@@ -28,7 +28,7 @@ define installed
 $(BIN)/.headwater-$(1)
 endef
 
-.PHONY: help setup demo real test test-all lint docs bench doctor retrieve envs lock unlock clean
+.PHONY: help setup demo real test test-all lint docs bench doctor retrieve envs keys lock unlock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -75,6 +75,9 @@ doctor: | $(BIN)/python ## look at the machine: versions, disk, scheduler, GPU
 
 envs: ## rewrite envs/ from pyproject.toml and the lock
 	$(BIN)/python workflow/envs.py
+
+keys: ## rewrite the table of keys in config/README.md from the schemas
+	$(BIN)/python workflow/keys.py
 
 lock: ## resolve all extras together anew (needs uv)
 	uv pip compile pyproject.toml --all-extras --python-version 3.11 --no-header --no-annotate --upgrade -o $(LOCK)

@@ -1,0 +1,77 @@
+"""A fault of a configuration stops before any job, with lines that say what to write."""
+
+import pytest
+import yaml
+
+pytestmark = pytest.mark.workflow
+
+CASES = {
+    "unknown key": (
+        {"counts": {"dataset": ["tiny"]}},
+        "config: counts.dataset: unknown key; did you mean 'datasets'? (mine.yaml)",
+    ),
+    "out of range": (
+        {"counts": {"datasets": ["tiny"], "split": {"folds": 1}}},
+        "config: counts.split.folds: 1 is less than the minimum of 2",
+    ),
+    "wrong type": (
+        {"counts": {"datasets": "tiny"}},
+        "config: counts.datasets: 'tiny' is not a array",
+    ),
+    "unknown data set": (
+        {"counts": {"datasets": ["tinny"]}},
+        "config: counts.datasets: found 'tinny'",
+    ),
+    "no such table": (
+        {"counts": {"datasets": ["tiny"], "tables": ["nowhere.tsv"]}},
+        "nowhere.tsv: found no such file",
+    ),
+    "bad run name": ({"run": "a/b"}, "config: run: 'a/b' does not match"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_one_clear_line(name, snakemake, tmp_path):
+    config, line = CASES[name]
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump({"run": "x", **config}))
+    job = snakemake("-n", "--configfile", tmp_path / "mine.yaml", directory=tmp_path, check=False)
+    text = job.stdout + job.stderr
+    assert job.returncode == 1
+    assert line.split(" (")[0] in text
+    assert "Traceback" not in text
+    assert not (tmp_path / "results").exists()
+
+
+def test_all_problems_are_named_at_once(snakemake, tmp_path):
+    (tmp_path / "mine.yaml").write_text("run: x\nsed: 1\ncounts: {datasets: [tiny], seeds: 0}\n")
+    job = snakemake("-n", "--configfile", tmp_path / "mine.yaml", directory=tmp_path, check=False)
+    text = job.stdout + job.stderr
+    assert "config: sed: unknown key; did you mean 'seed'?" in text
+    assert "config: counts.seeds: 0 is less than the minimum of 1" in text
+
+
+FAULTY_ROWS = {
+    "reader": ("a\tA\ttabel\tx.tsv\t\t\t\t\n", "row 2, column reader: found 'tabel'"),
+    "twice": ("a\tA\tweather\t\t\t\t\t\n" * 2, "row 3, column dataset: found 'a' a second time"),
+    "settings": ("a\tA\tweather\t\t\t\t\tfolds\n", "row 2, column settings"),
+    "files": ("a\tA\ttable\t\t\t\t\t\n", "row 2, column files: found nothing"),
+    "own setting": (
+        "a\tA\tweather\t\t\t\t\tsplit.folds=1\n",
+        "settings of data set a: found split.folds: 1 is less than the minimum of 2",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FAULTY_ROWS)
+def test_a_faulty_row_is_named(name, snakemake, tmp_path):
+    rows, line = FAULTY_ROWS[name]
+    head = "dataset\ttitle\treader\tfiles\tmetadata\ttaxonomy\tprepare\tsettings\n"
+    (tmp_path / "mine.tsv").write_text(head + rows)
+    (tmp_path / "mine.yaml").write_text(
+        f"run: x\ncounts: {{datasets: [a], tables: ['{tmp_path / 'mine.tsv'}']}}\n"
+    )
+    job = snakemake("-n", "--configfile", tmp_path / "mine.yaml", directory=tmp_path, check=False)
+    text = job.stdout + job.stderr
+    assert job.returncode == 1
+    assert line in text
+    assert "Traceback" not in text

@@ -1,0 +1,80 @@
+"""Publish: what every domain shares at the mouth - provenance, the landing page, the crate."""
+
+
+def domain_files(domain):
+    """Return the files that a domain reads from outside, as named in its tables."""
+    sets = {"counts": COUNT_SETS}[domain]
+    return sorted({name for entry in sets.values() for name in entry.inputs})
+
+
+rule report_provenance:
+    input:
+        data=lambda wildcards: [data_file(f) for f in domain_files(wildcards.domain)],
+        metrics="<results>/{domain}/metrics.tsv",
+    output:
+        provenance="<results>/{domain}/provenance.json",
+    log:
+        "<results>/logs/report_provenance/{domain}.log",
+    params:
+        config=config,
+        files=lambda wildcards: {
+            data_file(f): FILES.get(f, {}) for f in domain_files(wildcards.domain)
+        },
+        benchmarks=lambda wildcards: f"results/{config['run']}/benchmarks/{wildcards.domain}",
+    threads: 1
+    resources:
+        mem_mb=res("small", "mem_mb"),
+        runtime=res("small", "runtime"),
+    conda:
+        "../../envs/counts.yaml"
+    message:
+        "Writing down what {wildcards.domain} was made from, with what and how long it took"
+    script:
+        "../scripts/publish/report_provenance.py"
+
+
+rule report_index:
+    input:
+        pages=[f"<results>/{domain}/report/index.html" for domain in DOMAINS],
+        metrics=[f"<results>/{domain}/metrics.tsv" for domain in DOMAINS],
+    output:
+        page=report("<results>/index.html", category="Report", labels={"page": "start"}),
+    log:
+        "<results>/logs/report_index.log",
+    params:
+        run=config["run"],
+        domains=DOMAINS,
+        code=code_of("headwater.core.page"),
+    threads: 1
+    resources:
+        mem_mb=res("small", "mem_mb"),
+        runtime=res("small", "runtime"),
+    conda:
+        "../../envs/counts.yaml"
+    message:
+        "Writing the landing page"
+    script:
+        "../scripts/publish/report_index.py"
+
+
+rule report_crate:
+    input:
+        pages=[f"<results>/{domain}/report/index.html" for domain in DOMAINS],
+        provenance=[f"<results>/{domain}/provenance.json" for domain in DOMAINS],
+    output:
+        crate="<results>/ro-crate-metadata.json",
+    log:
+        "<results>/logs/report_crate.log",
+    params:
+        run=config["run"],
+        code=code_of("headwater.core.crate"),
+    threads: 1
+    resources:
+        mem_mb=res("small", "mem_mb"),
+        runtime=res("small", "runtime"),
+    conda:
+        "../../envs/counts.yaml"
+    message:
+        "Packing the run as a research object"
+    script:
+        "../scripts/publish/report_crate.py"
