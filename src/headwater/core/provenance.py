@@ -271,6 +271,8 @@ def build_provenance(
     import pandas as pd
 
     table = pd.DataFrame(columns=list(BENCHMARK_COLUMNS)) if benchmarks is None else benchmarks
+    found = versions(packages)
+    found = {k: found[k] for k in ("python", "platform", "packages")}
     per_rule = summarise_benchmarks(table).to_dict(orient="records")
     return io.plain(
         {
@@ -281,11 +283,7 @@ def build_provenance(
             "notes": list(notes),
             "inputs": sorted((dict(i) for i in inputs), key=lambda i: str(i.get("name"))),
             "config": without_secrets(config),
-            "versions": {
-                k: v
-                for k, v in versions(packages).items()
-                if k in ("python", "platform", "packages")
-            },
+            "versions": found,
             "git": None if repository is None else git_state(repository),
             "seeds": dict(sorted(seeds.items())),
             "threads": dict(sorted(threads.items())),
