@@ -15,8 +15,8 @@ pathvars:
     run=config["run"],
 
 
-include: "workflow/rules/retrieve.smk"
 include: "workflow/rules/counts.smk"
+include: "workflow/rules/retrieve.smk"
 include: "workflow/rules/publish.smk"
 
 

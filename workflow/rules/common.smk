@@ -1,4 +1,4 @@
-"""Helpers of every rule file: configuration, resources, seeds, code tracking. No rules."""
+"""Helpers that the rule files share (configuration, files, resources, seeds, code)."""
 
 import os
 from pathlib import Path
@@ -8,12 +8,17 @@ from snakemake.exceptions import WorkflowError
 from headwater.core import code
 from headwater.core.config import load_schema, problems, with_defaults
 from headwater.core.errors import InputError
+from headwater.core.retrieve import read_datasets
 from headwater.core.seeds import job_seed
 
 ROOT = Path(workflow.basedir)
 # Scripts that run in a conda environment find the library here.
-os.environ["PYTHONPATH"] = os.pathsep.join(
-    dict.fromkeys([str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])])
+os.environ.update(
+    PYTHONPATH=os.pathsep.join(
+        dict.fromkeys(
+            [str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
+        )
+    )
 )
 SCHEMA = load_schema(ROOT / "workflow/schemas/config.schema.yaml")
 # A domain is a block of the configuration; its rules stand in rules/<domain>.smk.
@@ -43,7 +48,20 @@ def located(path):
     return str(path) if Path(path).exists() else str(ROOT / path)
 
 
+def data_file(name):
+    """Return where a file of a table is read from: as it stands, or a download by this name."""
+    if Path(name).exists():
+        return name
+    if name in FILES:
+        return f"{DOWNLOADS}/{name}"
+    raise WorkflowError(
+        f"{name}: found neither a local file nor a row in config/datasets.tsv; "
+        "expected one of them. Correct the path or add the row."
+    )
+
+
 def as_list(value):
+    """Return a list as it is and anything else as a list of one."""
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
@@ -87,7 +105,13 @@ config = checked_config(config)
 if config["mirror"]:
     os.environ.setdefault("HEADWATER_MIRROR", config["mirror"])
 if config["offline"]:
-    os.environ["HEADWATER_OFFLINE"] = "1"
+    os.environ.update(HEADWATER_OFFLINE="1")
+FILES = {
+    row["file"]: row
+    for row in stop_on_input_error(read_datasets, located("config/datasets.tsv"))
+}
+DOWNLOADS = "resources/downloads"
+DOMAIN_FILES = {}  # by domain: what it reads from outside, as named in its tables
 
 
 wildcard_constraints:

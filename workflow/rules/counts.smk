@@ -3,140 +3,8 @@
 Rules stand in the order in which data flows; docs/counts.md describes every file.
 """
 
-from headwater.counts import catalogue
 
-COUNTS = config.get("counts", {})
-COUNT_SETS = {}
-if COUNTS:
-    COUNT_SETS = stop_on_input_error(
-        catalogue.chosen,
-        stop_on_input_error(catalogue.read_catalogue, [located(t) for t in COUNTS["tables"]]),
-        COUNTS["datasets"],
-    )
-COUNT_SETTINGS = {
-    name: stop_on_input_error(
-        catalogue.settings_of, entry, COUNTS, SCHEMA["properties"]["counts"]
-    )
-    for name, entry in COUNT_SETS.items()
-}
-DECOMPOSITIONS = COUNTS.get("baselines", {}).get("decompositions", [])
-FORECASTERS = COUNTS.get("baselines", {}).get("forecasters", [])
-
-
-def counts_setting(*keys):
-    """Return a params function: this data set's own value of a configuration key."""
-
-    def value(wildcards):
-        found = COUNT_SETTINGS[wildcards.dataset]
-        for key in keys:
-            found = found[key]
-        return found
-
-    return value
-
-
-def counts_files(column):
-    """Return an input function: the local files of one column of this data set's row."""
-
-    def paths(wildcards):
-        found = getattr(COUNT_SETS[wildcards.dataset], column)
-        names = [found] if isinstance(found, str) else found
-        return [data_file(name) for name in names if name]
-
-    return paths
-
-
-def cube_source(wildcards):
-    """Return what the cube of this data set is made from."""
-    entry = COUNT_SETS[wildcards.dataset]
-    folder = f"<results>/counts/{wildcards.dataset}"
-    made = {
-        "simulation": "simulation.nc",
-        "weather": "events.nc",
-        "daily": "events.nc",
-        "table": "samples.nc",
-    }
-    if entry.reader == "cube":
-        return data_file(entry.files[0])
-    return f"{folder}/{made[entry.reader]}"
-
-
-def daily_source(wildcards):
-    """Return the daily files that events are counted in."""
-    entry = COUNT_SETS[wildcards.dataset]
-    if entry.reader == "weather":
-        return f"<results>/counts/{wildcards.dataset}/weather.nc"
-    return [data_file(name) for name in entry.files]
-
-
-def counts_folds(dataset):
-    """Return the names of the folds of a data set."""
-    return [f"fold{k:02d}" for k in range(COUNT_SETTINGS[dataset]["split"]["folds"])]
-
-
-def grid_of(dataset):
-    """Return the (d, C) pairs among which the model is selected."""
-    grid = COUNT_SETTINGS[dataset]["select"]
-    return [(d, c) for d in as_list(grid["d"]) for c in as_list(grid["C"])]
-
-
-def grid_fits(wildcards):
-    """Return the fold fits that selection compares; none where nothing is to be selected."""
-    grid = grid_of(wildcards.dataset)
-    if len(grid) == 1:
-        return []
-    return [
-        f"<results>/counts/{wildcards.dataset}/grid/d{d}_C{c}/{fold}/seed{seed}/params.pt"
-        for d, c in grid
-        for fold in counts_folds(wildcards.dataset)
-        for seed in range(COUNT_SETTINGS[wildcards.dataset]["select"]["seeds"])
-    ]
-
-
-def restarts(name):
-    """Return an input function: one file of every restart of the selected model."""
-    return lambda wildcards: [
-        f"<results>/counts/{wildcards.dataset}/model/seed{seed}/{name}"
-        for seed in range(COUNT_SETTINGS[wildcards.dataset]["seeds"])
-    ]
-
-
-def forecast_models(dataset):
-    """Return names of the forecast models: the configured one and its one-regime baseline."""
-    forecast = COUNT_SETTINGS[dataset]["forecast"]
-    return list(dict.fromkeys(f"d{forecast['d']}_C{c}" for c in (forecast["C"], 1)))
-
-
-def forecast_files(wildcards):
-    """Return the forecasts of every method for every fold of a data set."""
-    models = [f"plnica_{m}" for m in forecast_models(wildcards.dataset)]
-    return [
-        f"<results>/counts/{wildcards.dataset}/forecasts/{method}/{fold}.nc"
-        for method in [*models, *FORECASTERS]
-        for fold in counts_folds(wildcards.dataset)
-    ]
-
-
-def has_truth(dataset):
-    """Return whether the mixing and sources behind a data set are known."""
-    return COUNT_SETS[dataset].reader == "simulation" or COUNT_SETTINGS[dataset]["truth"]
-
-
-def score_parts(dataset):
-    """Return the names of the score tables of a data set."""
-    return [
-        "held_out",
-        "forecasts",
-        "stability_scores",
-        *(["recovery"] if has_truth(dataset) else []),
-    ]
-
-
-def counts_work(rule):
-    """Return a params function: where the fits of this rule keep their checkpoints."""
-    return lambda wildcards: "/".join(
-        [f"results/{config['run']}/counts/work", rule, *map(str, wildcards)]
-    )
+include: "counts_inputs.smk"
 
 
 rule prepare_simulation:
@@ -146,16 +14,16 @@ rule prepare_simulation:
         "<results>/logs/counts/prepare_simulation/{dataset}.log",
     benchmark:
         "<results>/benchmarks/counts/prepare_simulation/{dataset}.jsonl"
-    params:
-        scenario=counts_setting("simulation"),
-        seed=seed_of("prepare_simulation"),
-        code=code_of("headwater.counts.simulate"),
+    conda:
+        "../../envs/counts.yaml"
     threads: 1
     resources:
         mem_mb=res("small", "mem_mb"),
         runtime=res("small", "runtime"),
-    conda:
-        "../../envs/counts.yaml"
+    params:
+        scenario=counts_setting("simulation"),
+        seed=seed_of("prepare_simulation"),
+        code=code_of("headwater.counts.simulate"),
     message:
         "Simulating {wildcards.dataset}"
     script:
@@ -169,14 +37,14 @@ rule prepare_weather:
         "<results>/logs/counts/prepare_weather/{dataset}.log",
     benchmark:
         "<results>/benchmarks/counts/prepare_weather/{dataset}.jsonl"
-    params:
-        code=code_of("headwater.counts.weather"),
+    conda:
+        "../../envs/counts.yaml"
     threads: 1
     resources:
         mem_mb=res("small", "mem_mb"),
         runtime=res("small", "runtime"),
-    conda:
-        "../../envs/counts.yaml"
+    params:
+        code=code_of("headwater.counts.weather"),
     message:
         "Reading the daily weather that comes with the installation"
     script:
@@ -192,16 +60,16 @@ rule prepare_events:
         "<results>/logs/counts/prepare_events/{dataset}.log",
     benchmark:
         "<results>/benchmarks/counts/prepare_events/{dataset}.jsonl"
-    params:
-        prepare=counts_setting("prepare"),
-        events=counts_setting("events"),
-        code=code_of("headwater.counts.climate"),
+    conda:
+        "../../envs/counts.yaml"
     threads: 1
     resources:
         mem_mb=res("table", "mem_mb"),
         runtime=res("table", "runtime"),
-    conda:
-        "../../envs/counts.yaml"
+    params:
+        prepare=counts_setting("prepare"),
+        events=counts_setting("events"),
+        code=code_of("headwater.counts.climate"),
     message:
         "Counting event days of {wildcards.dataset}"
     script:
@@ -219,15 +87,15 @@ rule prepare_samples:
         "<results>/logs/counts/prepare_samples/{dataset}.log",
     benchmark:
         "<results>/benchmarks/counts/prepare_samples/{dataset}.jsonl"
-    params:
-        prepare=counts_setting("prepare"),
-        code=code_of("headwater.counts.tables"),
+    conda:
+        "../../envs/counts.yaml"
     threads: 1
     resources:
         mem_mb=res("table", "mem_mb"),
         runtime=res("table", "runtime"),
-    conda:
-        "../../envs/counts.yaml"
+    params:
+        prepare=counts_setting("prepare"),
+        code=code_of("headwater.counts.tables"),
     message:
         "Reading the count table of {wildcards.dataset}"
     script:
@@ -245,16 +113,16 @@ rule prepare_cube:
         "<results>/logs/counts/prepare_cube/{dataset}.log",
     benchmark:
         "<results>/benchmarks/counts/prepare_cube/{dataset}.jsonl"
-    params:
-        prepare=counts_setting("prepare"),
-        title=lambda wildcards: COUNT_SETS[wildcards.dataset].title,
-        code=code_of("headwater.counts.cube"),
+    conda:
+        "../../envs/counts.yaml"
     threads: 1
     resources:
         mem_mb=res("table", "mem_mb"),
         runtime=res("table", "runtime"),
-    conda:
-        "../../envs/counts.yaml"
+    params:
+        prepare=counts_setting("prepare"),
+        title=lambda wildcards: COUNT_SETS[wildcards.dataset].title,
+        code=code_of("headwater.counts.cube"),
     message:
         "Filtering {wildcards.dataset} and laying it out as series x steps x features"
     script:
@@ -270,16 +138,16 @@ rule split_series:
         "<results>/logs/counts/split_series/{dataset}.log",
     benchmark:
         "<results>/benchmarks/counts/split_series/{dataset}.jsonl"
-    params:
-        folds=counts_setting("split", "folds"),
-        seed=seed_of("split_series"),
-        code=code_of("headwater.counts.split"),
+    conda:
+        "../../envs/counts.yaml"
     threads: 1
     resources:
         mem_mb=res("small", "mem_mb"),
         runtime=res("small", "runtime"),
-    conda:
-        "../../envs/counts.yaml"
+    params:
+        folds=counts_setting("split", "folds"),
+        seed=seed_of("split_series"),
+        code=code_of("headwater.counts.split"),
     message:
         "Dealing the series of {wildcards.dataset} into folds"
     script:
@@ -298,6 +166,12 @@ rule fit_grid:
         "<results>/logs/counts/fit_grid/{dataset}/d{d}_C{C}/{fold}/seed{seed}.log",
     benchmark:
         "<results>/benchmarks/counts/fit_grid/{dataset}/d{d}_C{C}/{fold}/seed{seed}.jsonl"
+    conda:
+        "../../envs/counts.yaml"
+    threads: 1
+    resources:
+        mem_mb=res("model", "mem_mb"),
+        runtime=res("model", "runtime"),
     params:
         model=counts_setting("model"),
         mode="smooth",
@@ -307,12 +181,6 @@ rule fit_grid:
         seed=seed_of("fit_grid"),
         work=counts_work("fit_grid"),
         code=code_of("headwater.counts.fit"),
-    threads: 1
-    resources:
-        mem_mb=res("model", "mem_mb"),
-        runtime=res("model", "runtime"),
-    conda:
-        "../../envs/counts.yaml"
     message:
         "Fitting {wildcards.dataset} with d={wildcards.d}, C={wildcards.C} without {wildcards.fold}"
     script:
@@ -332,15 +200,15 @@ rule evaluate_selection:
         "<results>/logs/counts/evaluate_selection/{dataset}.log",
     benchmark:
         "<results>/benchmarks/counts/evaluate_selection/{dataset}.jsonl"
-    params:
-        grid=lambda wildcards: grid_of(wildcards.dataset),
-        code=code_of("headwater.counts.select", "headwater.counts.posterior"),
+    conda:
+        "../../envs/counts.yaml"
     threads: 1
     resources:
         mem_mb=res("model", "mem_mb"),
         runtime=res("model", "runtime"),
-    conda:
-        "../../envs/counts.yaml"
+    params:
+        grid=lambda wildcards: grid_of(wildcards.dataset),
+        code=code_of("headwater.counts.select", "headwater.counts.posterior"),
     message:
         "Choosing d and C for {wildcards.dataset} by the bound of held-out series"
     script:
@@ -360,18 +228,18 @@ rule fit_plnica:
         "<results>/logs/counts/fit_plnica/{dataset}/seed{seed}.log",
     benchmark:
         "<results>/benchmarks/counts/fit_plnica/{dataset}/seed{seed}.jsonl"
+    conda:
+        "../../envs/counts.yaml"
+    threads: 1
+    resources:
+        mem_mb=res("model", "mem_mb"),
+        runtime=res("model", "runtime"),
     params:
         model=counts_setting("model"),
         mode="smooth",
         seed=seed_of("fit_plnica"),
         work=counts_work("fit_plnica"),
         code=code_of("headwater.counts.fit"),
-    threads: 1
-    resources:
-        mem_mb=res("model", "mem_mb"),
-        runtime=res("model", "runtime"),
-    conda:
-        "../../envs/counts.yaml"
     message:
         "Fitting Poisson log-normal ICA to {wildcards.dataset}, start {wildcards.seed}"
     script:
@@ -410,16 +278,16 @@ rule fit_decompositions:
         "<results>/logs/counts/fit_decompositions/{dataset}.log",
     benchmark:
         "<results>/benchmarks/counts/fit_decompositions/{dataset}.jsonl"
-    params:
-        methods=DECOMPOSITIONS,
-        seed=seed_of("fit_decompositions"),
-        code=code_of("headwater.counts.baselines"),
+    conda:
+        "../../envs/counts.yaml"
     threads: 1
     resources:
         mem_mb=res("model", "mem_mb"),
         runtime=res("model", "runtime"),
-    conda:
-        "../../envs/counts.yaml"
+    params:
+        methods=DECOMPOSITIONS,
+        seed=seed_of("fit_decompositions"),
+        code=code_of("headwater.counts.baselines"),
     message:
         "Decomposing {wildcards.dataset} by the baselines"
     script:
@@ -437,17 +305,17 @@ rule predict_forecasts:
         "<results>/logs/counts/predict_forecasts/{dataset}/d{d}_C{C}/{fold}.log",
     benchmark:
         "<results>/benchmarks/counts/predict_forecasts/{dataset}/d{d}_C{C}/{fold}.jsonl"
+    conda:
+        "../../envs/counts.yaml"
+    threads: 1
+    resources:
+        mem_mb=res("model", "mem_mb"),
+        runtime=res("model", "runtime"),
     params:
         forecast=counts_setting("forecast"),
         fold=lambda wildcards: wildcards.fold,
         seed=seed_of("predict_forecasts"),
         code=code_of("headwater.counts.forecast"),
-    threads: 1
-    resources:
-        mem_mb=res("model", "mem_mb"),
-        runtime=res("model", "runtime"),
-    conda:
-        "../../envs/counts.yaml"
     message:
         "Forecasting {wildcards.fold} of {wildcards.dataset} with d={wildcards.d}, C={wildcards.C}"
     script:
@@ -464,18 +332,18 @@ rule predict_baselines:
         "<results>/logs/counts/predict_baselines/{dataset}/{fold}.log",
     benchmark:
         "<results>/benchmarks/counts/predict_baselines/{dataset}/{fold}.jsonl"
+    conda:
+        "../../envs/counts.yaml"
+    threads: 1
+    resources:
+        mem_mb=res("model", "mem_mb"),
+        runtime=res("model", "runtime"),
     params:
         methods=FORECASTERS,
         forecast=counts_setting("forecast"),
         fold=lambda wildcards: wildcards.fold,
         seed=seed_of("predict_baselines"),
         code=code_of("headwater.counts.baselines"),
-    threads: 1
-    resources:
-        mem_mb=res("model", "mem_mb"),
-        runtime=res("model", "runtime"),
-    conda:
-        "../../envs/counts.yaml"
     message:
         "Forecasting {wildcards.fold} of {wildcards.dataset} by the baselines"
     script:
@@ -492,16 +360,16 @@ rule predict_perturbation:
         "<results>/logs/counts/predict_perturbation/{dataset}.log",
     benchmark:
         "<results>/benchmarks/counts/predict_perturbation/{dataset}.jsonl"
-    params:
-        perturb=counts_setting("perturb"),
-        seed=seed_of("predict_perturbation"),
-        code=code_of("headwater.counts.perturb"),
+    conda:
+        "../../envs/counts.yaml"
     threads: 1
     resources:
         mem_mb=res("model", "mem_mb"),
         runtime=res("model", "runtime"),
-    conda:
-        "../../envs/counts.yaml"
+    params:
+        perturb=counts_setting("perturb"),
+        seed=seed_of("predict_perturbation"),
+        code=code_of("headwater.counts.perturb"),
     message:
         "Asking the model of {wildcards.dataset} what an intervention would do"
     script:
@@ -525,14 +393,15 @@ rule evaluate_stability:
         "<results>/logs/counts/evaluate_stability/{dataset}.log",
     benchmark:
         "<results>/benchmarks/counts/evaluate_stability/{dataset}.jsonl"
-    params:
-        code=code_of("headwater.counts.stability"),
+    conda:
+        "../../envs/counts.yaml"
     threads: 1
     resources:
         mem_mb=res("table", "mem_mb"),
         runtime=res("small", "runtime"),
-    conda:
-        "../../envs/counts.yaml"
+    params:
+        dataset=lambda wildcards: wildcards.dataset,
+        code=code_of("headwater.counts.stability"),
     message:
         "Comparing the fits of {wildcards.dataset} and choosing the most central one"
     script:
@@ -544,7 +413,8 @@ rule evaluate_recovery:
         cube="<results>/counts/{dataset}/cube.nc",
         posterior="<results>/counts/{dataset}/chosen/posterior.nc",
         decompositions=[
-            f"<results>/counts/{{dataset}}/decompositions/{m}.nc" for m in DECOMPOSITIONS
+            f"<results>/counts/{{dataset}}/decompositions/{m}.nc"
+            for m in DECOMPOSITIONS
         ],
     output:
         scores="<results>/counts/{dataset}/recovery.tsv",
@@ -552,17 +422,17 @@ rule evaluate_recovery:
         "<results>/logs/counts/evaluate_recovery/{dataset}.log",
     benchmark:
         "<results>/benchmarks/counts/evaluate_recovery/{dataset}.jsonl"
+    conda:
+        "../../envs/counts.yaml"
+    threads: 1
+    resources:
+        mem_mb=res("table", "mem_mb"),
+        runtime=res("table", "runtime"),
     params:
         dataset=lambda wildcards: wildcards.dataset,
         methods=DECOMPOSITIONS,
         seed=seed_of("evaluate_recovery"),
         code=code_of("headwater.counts.scores"),
-    threads: 1
-    resources:
-        mem_mb=res("table", "mem_mb"),
-        runtime=res("table", "runtime"),
-    conda:
-        "../../envs/counts.yaml"
     message:
         "Comparing what was found in {wildcards.dataset} with the truth"
     script:
@@ -582,16 +452,16 @@ rule evaluate_forecasts:
         "<results>/logs/counts/evaluate_forecasts/{dataset}.log",
     benchmark:
         "<results>/benchmarks/counts/evaluate_forecasts/{dataset}.jsonl"
-    params:
-        dataset=lambda wildcards: wildcards.dataset,
-        seed=seed_of("evaluate_forecasts"),
-        code=code_of("headwater.counts.scores"),
+    conda:
+        "../../envs/counts.yaml"
     threads: 1
     resources:
         mem_mb=res("table", "mem_mb"),
         runtime=res("table", "runtime"),
-    conda:
-        "../../envs/counts.yaml"
+    params:
+        dataset=lambda wildcards: wildcards.dataset,
+        seed=seed_of("evaluate_forecasts"),
+        code=code_of("headwater.counts.scores"),
     message:
         "Scoring the forecasts of {wildcards.dataset} on held-out series"
     script:
@@ -611,14 +481,14 @@ rule evaluate_counts:
         "<results>/logs/counts/evaluate_counts.log",
     benchmark:
         "<results>/benchmarks/counts/evaluate_counts.jsonl"
-    params:
-        code=code_of("headwater.core.metrics"),
+    conda:
+        "../../envs/counts.yaml"
     threads: 1
     resources:
         mem_mb=res("small", "mem_mb"),
         runtime=res("small", "runtime"),
-    conda:
-        "../../envs/counts.yaml"
+    params:
+        code=code_of("headwater.core.metrics"),
     message:
         "Collecting all scores"
     script:

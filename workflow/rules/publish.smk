@@ -1,32 +1,26 @@
 """Publish: what every domain shares at the mouth - provenance, the landing page, the crate."""
 
 
-def domain_files(domain):
-    """Return the files that a domain reads from outside, as named in its tables."""
-    sets = {"counts": COUNT_SETS}[domain]
-    return sorted({name for entry in sets.values() for name in entry.inputs})
-
-
 rule report_provenance:
     input:
-        data=lambda wildcards: [data_file(f) for f in domain_files(wildcards.domain)],
+        data=lambda wildcards: [data_file(f) for f in DOMAIN_FILES[wildcards.domain]],
         metrics="<results>/{domain}/metrics.tsv",
     output:
         provenance="<results>/{domain}/provenance.json",
     log:
         "<results>/logs/report_provenance/{domain}.log",
-    params:
-        config=config,
-        files=lambda wildcards: {
-            data_file(f): FILES.get(f, {}) for f in domain_files(wildcards.domain)
-        },
-        benchmarks=lambda wildcards: f"results/{config['run']}/benchmarks/{wildcards.domain}",
+    conda:
+        "../../envs/counts.yaml"
     threads: 1
     resources:
         mem_mb=res("small", "mem_mb"),
         runtime=res("small", "runtime"),
-    conda:
-        "../../envs/counts.yaml"
+    params:
+        config=config,
+        files=lambda wildcards: {
+            data_file(f): FILES.get(f, {}) for f in DOMAIN_FILES[wildcards.domain]
+        },
+        benchmarks=lambda wildcards: f"results/{config['run']}/benchmarks/{wildcards.domain}",
     message:
         "Writing down what {wildcards.domain} was made from, with what and how long it took"
     script:
@@ -41,16 +35,16 @@ rule report_index:
         page=report("<results>/index.html", category="Report", labels={"page": "start"}),
     log:
         "<results>/logs/report_index.log",
-    params:
-        run=config["run"],
-        domains=DOMAINS,
-        code=code_of("headwater.core.page"),
+    conda:
+        "../../envs/counts.yaml"
     threads: 1
     resources:
         mem_mb=res("small", "mem_mb"),
         runtime=res("small", "runtime"),
-    conda:
-        "../../envs/counts.yaml"
+    params:
+        run=config["run"],
+        domains=DOMAINS,
+        code=code_of("headwater.core.page"),
     message:
         "Writing the landing page"
     script:
@@ -65,15 +59,15 @@ rule report_crate:
         crate="<results>/ro-crate-metadata.json",
     log:
         "<results>/logs/report_crate.log",
-    params:
-        run=config["run"],
-        code=code_of("headwater.core.crate"),
+    conda:
+        "../../envs/counts.yaml"
     threads: 1
     resources:
         mem_mb=res("small", "mem_mb"),
         runtime=res("small", "runtime"),
-    conda:
-        "../../envs/counts.yaml"
+    params:
+        run=config["run"],
+        code=code_of("headwater.core.crate"),
     message:
         "Packing the run as a research object"
     script:

@@ -1,0 +1,143 @@
+"""Which files and settings belong to which job of counts.smk."""
+
+from headwater.counts import catalogue
+
+COUNTS = config.get("counts", {})
+COUNT_SETS = {}
+if COUNTS:
+    COUNT_SETS = stop_on_input_error(
+        catalogue.chosen,
+        stop_on_input_error(
+            catalogue.read_catalogue, [located(t) for t in COUNTS["tables"]]
+        ),
+        COUNTS["datasets"],
+    )
+DOMAIN_FILES["counts"] = sorted(
+    {f for entry in COUNT_SETS.values() for f in entry.inputs}
+)
+COUNT_SETTINGS = {
+    name: stop_on_input_error(
+        catalogue.settings_of, entry, COUNTS, SCHEMA["properties"]["counts"]
+    )
+    for name, entry in COUNT_SETS.items()
+}
+DECOMPOSITIONS = COUNTS.get("baselines", {}).get("decompositions", [])
+FORECASTERS = COUNTS.get("baselines", {}).get("forecasters", [])
+
+
+def counts_setting(*keys):
+    """Return a params function: this data set's own value of a configuration key."""
+
+    def value(wildcards):
+        found = COUNT_SETTINGS[wildcards.dataset]
+        for key in keys:
+            found = found[key]
+        return found
+
+    return value
+
+
+def counts_files(column):
+    """Return an input function: the local files of one column of this data set's row."""
+
+    def paths(wildcards):
+        found = getattr(COUNT_SETS[wildcards.dataset], column)
+        names = [found] if isinstance(found, str) else found
+        return [data_file(name) for name in names if name]
+
+    return paths
+
+
+def cube_source(wildcards):
+    """Return what the cube of this data set is made from."""
+    entry = COUNT_SETS[wildcards.dataset]
+    folder = f"<results>/counts/{wildcards.dataset}"
+    made = {
+        "simulation": "simulation.nc",
+        "weather": "events.nc",
+        "daily": "events.nc",
+        "table": "samples.nc",
+    }
+    if entry.reader == "cube":
+        return data_file(entry.files[0])
+    return f"{folder}/{made[entry.reader]}"
+
+
+def daily_source(wildcards):
+    """Return the daily files that events are counted in."""
+    entry = COUNT_SETS[wildcards.dataset]
+    if entry.reader == "weather":
+        return f"<results>/counts/{wildcards.dataset}/weather.nc"
+    return [data_file(name) for name in entry.files]
+
+
+def counts_folds(dataset):
+    """Return the names of the folds of a data set."""
+    return [f"fold{k:02d}" for k in range(COUNT_SETTINGS[dataset]["split"]["folds"])]
+
+
+def grid_of(dataset):
+    """Return the (d, C) pairs among which the model is selected."""
+    grid = COUNT_SETTINGS[dataset]["select"]
+    return [(d, c) for d in as_list(grid["d"]) for c in as_list(grid["C"])]
+
+
+def grid_fits(wildcards):
+    """Return the fold fits that selection compares; none where nothing is to be selected."""
+    grid = grid_of(wildcards.dataset)
+    if len(grid) == 1:
+        return []
+    return [
+        f"<results>/counts/{wildcards.dataset}/grid/d{d}_C{c}/{fold}/seed{seed}/params.pt"
+        for d, c in grid
+        for fold in counts_folds(wildcards.dataset)
+        for seed in range(COUNT_SETTINGS[wildcards.dataset]["select"]["seeds"])
+    ]
+
+
+def restarts(name):
+    """Return an input function: one file of every restart of the selected model."""
+    return lambda wildcards: [
+        f"<results>/counts/{wildcards.dataset}/model/seed{seed}/{name}"
+        for seed in range(COUNT_SETTINGS[wildcards.dataset]["seeds"])
+    ]
+
+
+def forecast_models(dataset):
+    """Return names of the forecast models: the configured one and its one-regime baseline."""
+    forecast = COUNT_SETTINGS[dataset]["forecast"]
+    return list(dict.fromkeys(f"d{forecast['d']}_C{c}" for c in (forecast["C"], 1)))
+
+
+def forecast_files(wildcards):
+    """Return the forecasts of every method for every fold of a data set."""
+    models = [f"plnica_{m}" for m in forecast_models(wildcards.dataset)]
+    return [
+        f"<results>/counts/{wildcards.dataset}/forecasts/{method}/{fold}.nc"
+        for method in [*models, *FORECASTERS]
+        for fold in counts_folds(wildcards.dataset)
+    ]
+
+
+def has_truth(dataset):
+    """Return whether the mixing and sources behind a data set are known."""
+    return (
+        COUNT_SETS[dataset].reader == "simulation" or COUNT_SETTINGS[dataset]["truth"]
+    )
+
+
+def score_parts(dataset):
+    """Return the names of the score tables of a data set."""
+    return [
+        "held_out",
+        "forecasts",
+        "stability_scores",
+        *(["recovery"] if has_truth(dataset) else []),
+    ]
+
+
+def counts_work(rule):
+    """Return a params function: where the fits of this rule keep their checkpoints."""
+    return lambda wildcards: "/".join(
+        [f"results/{config['run']}/counts/work", rule, *map(str, wildcards)]
+    )
