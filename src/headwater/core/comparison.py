@@ -7,9 +7,10 @@ also where the model lost.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .format import Cell, format_interval, format_value, is_missing
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 BASELINE = "baseline:"
+_FOLD = re.compile(r"^fold\d+$")
 
 
 @dataclass(frozen=True)
@@ -174,3 +176,70 @@ def _overlap(rows: pd.DataFrame, measure: Measure, one: str, two: str) -> bool:
     if any(is_missing(e) for e in ends):
         return False
     return bool(a["ci_low"] <= b["ci_high"] and b["ci_low"] <= a["ci_high"])
+
+
+def duel(rows: pd.DataFrame, measure: Measure) -> tuple[Cell, Cell, str] | None:
+    """Return the best model, the best baseline, and which of the two kinds won.
+
+    None where either is missing. Each cell has the method's name as its small text.
+    """
+    ours, theirs = (best_method(rows, measure, baselines=b) for b in (False, True))
+    if ours is None or theirs is None:
+        return None
+    winner = best_method(rows, measure)
+    cells = []
+    for method in (ours, theirs):
+        row = rows[(rows["metric"] == measure.metric) & (rows["method"] == method)].iloc[0]
+        value = float(row["value"])
+        mark = "best" if method == winner else ""
+        cells.append(Cell(format_value(value), value, plain_name(method), mark))
+    return cells[0], cells[1], "baseline" if is_baseline(str(winner)) else "model"
+
+
+def head_rows(
+    metrics: pd.DataFrame, dataset: str, measures: Sequence[Measure]
+) -> list[tuple[str, pd.DataFrame]]:
+    """Return rows of metrics.tsv for head tables: one table per split and shared setting.
+
+    Rows of single folds are left to the full table. Setting keys that only some methods
+    have (``d=3``) become part of the method's name; of several seeds the summary row (no
+    seed) is taken, else the first.
+
+    Returns
+    -------
+    list of (str, DataFrame)
+        What the table is of, and its rows: one for each method and metric.
+    """
+    wanted = [m.metric for m in measures]
+    rows = metrics[(metrics["dataset"] == dataset) & metrics["metric"].isin(wanted)].copy()
+    rows = rows[~rows["split"].astype(str).str.match(_FOLD)]
+    if rows.empty:
+        return []
+    settings = [_parse(s) for s in rows["setting"]]
+    shared = _shared_keys(settings, list(rows["method"]))
+    rows["context"] = [
+        "; ".join(f"{k} = {v}" for k, v in s.items() if k in shared) for s in settings
+    ]
+    own = ["".join(f" {k}{v}" for k, v in s.items() if k not in shared) for s in settings]
+    rows["method"] = [m + o for m, o in zip(rows["method"], own, strict=True)]
+    result = []
+    for (split, context), part in rows.groupby(["split", "context"], sort=False):
+        order = part["seed"].notna().to_numpy().argsort(kind="stable")
+        part = part.iloc[order].drop_duplicates(["method", "metric"])
+        label = ", ".join(w for w in (str(split), context) if w and w != "nan")
+        result.append((label, part.drop(columns="context").reset_index(drop=True)))
+    return result
+
+
+def _parse(setting: Any) -> dict[str, str]:
+    text = setting if isinstance(setting, str) else ""
+    pairs = (item.partition("=") for item in text.split(";") if item.strip())
+    return {key.strip(): value.strip() for key, _, value in pairs}
+
+
+def _shared_keys(settings: Sequence[Mapping[str, str]], methods: Sequence[str]) -> set[str]:
+    """Return the keys that every method has: the setting of the comparison, not of one method."""
+    keys: dict[str, set[str]] = {}
+    for setting, method in zip(settings, methods, strict=True):
+        keys.setdefault(method, set()).update(setting)
+    return set.intersection(*keys.values()) if keys else set()

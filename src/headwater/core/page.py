@@ -38,6 +38,14 @@ class Text:
 
 
 @dataclass(frozen=True)
+class Heading:
+    """A heading inside a section."""
+
+    kind: ClassVar[str] = "heading"
+    text: str
+
+
+@dataclass(frozen=True)
 class Card:
     """One number with its name, and a note such as its unit or interval."""
 
@@ -108,7 +116,7 @@ class Links:
     items: Sequence[tuple[str, str]]
 
 
-Block = Text | Cards | Table | Figure | Notes | Code | Links
+Block = Text | Heading | Cards | Table | Figure | Notes | Code | Links
 
 
 @dataclass(frozen=True)
@@ -187,6 +195,23 @@ def load_figure(folder: str | Path, name: str, link: str = "figures") -> Figure:
         alt=words["alt"],
         file=f"{link}/{name}.tsv" if link else "",
     )
+
+
+def save_figures(plots: Mapping[str, style.Plot], folder: str | Path) -> None:
+    """Write plots as ``<name>.{svg,png,tsv,json}`` and their order as ``figures.json``."""
+    folder = Path(folder)
+    for name, plot in plots.items():
+        save_figure(plot, *(folder / f"{name}.{kind}" for kind in ("svg", "png", "tsv", "json")))
+    io.write_json(folder / "figures.json", list(plots))
+
+
+def load_figures(folder: str | Path, prefix: str = "", link: str = "figures") -> list[Figure]:
+    """Read what `save_figures` wrote, in its order; `prefix` makes names unique on a page."""
+    names = io.read_json(Path(folder) / "figures.json")
+    return [
+        replace(figure, name=prefix + figure.name)
+        for figure in (load_figure(folder, name, link) for name in names)
+    ]
 
 
 def figure_of(plot: style.Plot, name: str, file: str = "") -> Figure:

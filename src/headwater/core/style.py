@@ -53,6 +53,7 @@ INK, MUTED, RULE, PLAIN, PAPER = (
     THEME[name][0] for name in ("ink", "muted", "rule", "plain", "paper")
 )
 LINES = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)))
+ON_COLOUR = "#fffffe"  # writing on a full tone, the same on both papers
 WIDTH = 7.6  # inches: the text column of a page
 PIXELS_PER_POINT = 1.35  # on a page, at full width
 

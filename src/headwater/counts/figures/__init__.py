@@ -6,11 +6,14 @@ columns that each function names. Nothing here reads or writes a file.
 
 from .components import mixing, regimes, sources, stability
 from .data import observed_counts, observed_fitted
+from .every import Results, draw
 from .fit import elbo_curve, selection_curve
 from .prediction import forecast_panels, perturbation, pit_histogram
 from .scores import score_bars
 
 __all__ = [
+    "Results",
+    "draw",
     "elbo_curve",
     "forecast_panels",
     "mixing",

@@ -65,15 +65,24 @@ def observed_counts_of(cube: xr.Dataset) -> np.ndarray:
 def draw_events(
     axes: Axes, events: Sequence[Mapping[str, Any]], axis: TimeAxis, labels: bool
 ) -> None:
-    """Mark interventions ``{time, label}`` by thin lines; on a step axis by their step."""
-    for event in events:
-        place = float(event["time"])
-        if not axis.in_time:
-            place = float(event.get("step", place))
+    """Mark interventions ``{time, label}`` by thin lines; on a step axis by their step.
+
+    Labels that would stand on each other become one.
+    """
+    places = [float(e["time"] if axis.in_time else e.get("step", e["time"])) for e in events]
+    words: list[tuple[float, str]] = []
+    reach = 0.15 * float(np.ptp(axis.values))
+    for place, event in sorted(zip(places, events, strict=True), key=lambda pair: pair[0]):
         axes.axvline(place, color=style.MUTED, linewidth=0.9, linestyle=(0, (3, 2)), zorder=0)
-        if labels:
+        label = str(event.get("label", ""))
+        if words and place - words[-1][0] < reach:
+            words[-1] = (words[-1][0], f"{words[-1][1]}, {label}")
+        else:
+            words.append((place, label))
+    if labels:
+        for place, label in words:
             axes.annotate(
-                short(str(event.get("label", ""))),
+                short(label, 40),
                 (place, 1.0),
                 xycoords=("data", "axes fraction"),
                 xytext=(3, 2),
@@ -106,8 +115,8 @@ def short(name: str, limit: int = MAX_NAME) -> str:
     """Return a name that fits beside an axis: its middle is left out if it is long."""
     if len(name) <= limit:
         return name
-    half = (limit - 1) // 2
-    return f"{name[:half]}…{name[-half:]}"
+    end = (limit - 1) // 3
+    return f"{name[: limit - 1 - end]}…{name[-end:]}"
 
 
 def names(dataset: xr.Dataset, dim: str) -> list[str]:

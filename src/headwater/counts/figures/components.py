@@ -306,7 +306,8 @@ def stability(matrix: pd.DataFrame, medoid: str = "") -> style.Plot:
     if n <= 10:
         for (i, j), v in np.ndenumerate(values):
             if np.isfinite(v):
-                panel.text(j, i, f"{v:.2f}", ha="center", va="center", fontsize=7.5)
+                ink = style.ON_COLOUR if v > 0.6 else style.INK
+                panel.text(j, i, f"{v:.2f}", ha="center", va="center", fontsize=7.5, color=ink)
     style.colour_bar(panel, image, "matched mean |cos|")
     other = values[~np.eye(n, dtype=bool)]
     low = float(np.nanmin(other)) if other.size else float("nan")

@@ -59,9 +59,9 @@ def observed_counts(cube: xr.Dataset, max_series: int = 4) -> style.Plot:
     zeros = float((counts == 0).sum() / max(1, np.isfinite(counts).sum()))
     caption = (
         f"{plural(len(chosen), 'series')} of {counts.shape[0]} and"
-        f" {plural(len(features), 'feature')} of {counts.shape[2]}; counts reach {format_value(top)}. Of all entries"
-        f" {100 * missing:.1f}% are unobserved (dotted) and {100 * zeros:.1f}% of the observed ones"
-        " are zero."
+        f" {plural(len(features), 'feature')} of {counts.shape[2]}; counts reach"
+        f" {format_value(top)}. Of all entries {100 * missing:.1f}% are unobserved (dotted)"
+        f" and {100 * zeros:.1f}% of the observed ones are zero."
     )
     alt = (
         f"Heat maps of counts, features down and {axis.label} across, for {', '.join(series)};"
@@ -109,7 +109,7 @@ def observed_fitted(cube: xr.Dataset, posterior: xr.Dataset, number: int = 3) ->
         panels[1, j].set_title(f"fitted, deviance {format_value(float(deviance[chosen[j]]))}")
         step_ticks(panels[1, j], axis, 3)
     for row in panels:
-        _feature_labels(row[0], labels, 16)
+        _feature_labels(row[0], labels, 20)
     style.colour_bar(panels[1, -1], image, "counts (log)", count_ticks(top))
     figure.supxlabel(axis.label, fontsize=9)
     table = _long(seen, series, axis, labels, "observed")
