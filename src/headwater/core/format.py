@@ -63,7 +63,7 @@ def is_missing(value: Any) -> bool:
     """Return whether `value` is None, NaN, NaT or pandas' NA."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
-    return isinstance(value, float) and value != value
+    return bool(value != value) if hasattr(value, "__float__") else False
 
 
 def sort_key(value: Any) -> str:

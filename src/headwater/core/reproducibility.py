@@ -20,13 +20,13 @@ def reproducibility(provenance: Mapping[str, Any]) -> list[Block]:
     versions = provenance.get("versions", {})
     commit = "no repository"
     if git:
-        commit = git["commit"][:12] + (" with changes" if git["dirty"] else "")
+        commit = git["commit"][:12]
     resources = provenance.get("resources", {})
     blocks: list[Block] = [
         Code("This page is rebuilt by", str(provenance.get("command", ""))),
         Cards(
             [
-                Card("code", commit),
+                Card("code", commit, "with changes" if git and git["dirty"] else ""),
                 Card("python", versions.get("python"), str(versions.get("platform", ""))),
                 Card("seed", json.dumps(provenance.get("seeds", {})).strip("{}").replace('"', "")),
                 Card("wall time of all jobs, s", resources.get("wall_s")),

@@ -42,11 +42,11 @@ THEME: dict[str, tuple[str, str]] = {
     "warn-wash": ("#fdf4e3", "#2c2415"),
     "plain": ("#8b959f", "#7b8793"),
     "c1": ("#005cae", "#7dabfe"),
-    "c2": ("#dd6c00", "#c8691a"),
-    "c3": ("#0a9f8b", "#33e0cb"),
+    "c2": ("#dd6c00", "#bd6414"),
+    "c3": ("#0a9f8b", "#3ae6d2"),
     "c4": ("#625604", "#fecd4e"),
     "c5": ("#a27af0", "#9a63c6"),
-    "c6": ("#6d0058", "#fa8fa6"),
+    "c6": ("#6d0058", "#f97a95"),
 }
 PALETTE: tuple[str, ...] = tuple(THEME[f"c{i}"][0] for i in range(1, 7))
 INK, MUTED, RULE, PLAIN, PAPER = (
@@ -130,13 +130,19 @@ def context() -> AbstractContextManager[None]:
 
 
 def styled(function: Callable[..., Plot]) -> Callable[..., Plot]:
-    """Draw a function's `Plot` in this style; ticks, which are lazy, included."""
+    """Draw a function's `Plot` in this style, ticks included, and then fix its layout.
+
+    Ticks are made when they are first drawn, and each drawing would move the layout a little:
+    only a fixed one gives the same file twice.
+    """
 
     @functools.wraps(function)
     def draw(*args: Any, **options: Any) -> Plot:
         with context():
             plot = function(*args, **options)
-            plot.figure.draw_without_rendering()
+            for _ in range(2):
+                plot.figure.draw_without_rendering()
+            plot.figure.set_layout_engine("none")
             return plot
 
     return draw
@@ -172,9 +178,7 @@ def diverging() -> Colormap:
 def _map(name: str, stops: Sequence[tuple[float, str]]) -> Colormap:
     from matplotlib.colors import LinearSegmentedColormap
 
-    made = LinearSegmentedColormap.from_list(name, list(stops), N=256)
-    made.set_bad("#00000000")
-    return made
+    return LinearSegmentedColormap.from_list(name, list(stops), N=256, bad="#00000000")
 
 
 def heat(axes: Axes, values: np.ndarray, **options: Any) -> AxesImage:

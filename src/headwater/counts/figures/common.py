@@ -107,7 +107,7 @@ def count_heat(axes: Axes, counts: np.ndarray, top: float) -> AxesImage:
 
 def count_ticks(top: float) -> dict[float, str]:
     """Return places on the scale log(1 + count) and the counts to write there."""
-    values = [0, 1, *(10**k for k in range(1, 12))]
+    values = [0, *([1] if top < 100 else []), *(10**k for k in range(1, 12))]
     return {float(np.log1p(v)): format_value(v) for v in values if v <= max(top, 1.0)}
 
 

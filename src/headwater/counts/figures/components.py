@@ -233,7 +233,8 @@ def regimes(
             _time_ticks(panel, axis)
     style.colour_bar(panels[0, -1], image, "probability", {0: "0", 0.5: "0.5", 1: "1"})
     figure.supxlabel(axis.label, fontsize=9)
-    sharp = float(np.nanmean(np.nanmax(prob, axis=-1) > 0.9)) if np.isfinite(prob).any() else 0.0
+    known = prob[np.isfinite(prob).all(axis=-1)]
+    sharp = float((known.max(axis=-1) > 0.9).mean()) if len(known) else float("nan")
     switches = _switches(prob)
     caption = (
         f"{plural(shown, 'series')} of {n_series} as rows; the regimes of a component are ordered"
