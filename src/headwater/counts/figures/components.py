@@ -247,11 +247,11 @@ def regimes(
         f" {plural(n_sources, 'component')} and {n_regimes} regimes."
     )
     index = pd.MultiIndex.from_product(
-        [names(posterior, "series"), range(n_steps), range(1, n_sources + 1)],
+        [names(posterior, "series")[:shown], range(n_steps), range(1, n_sources + 1)],
         names=["series", "step", "component"],
     )
     table = pd.DataFrame(
-        {f"regime {c + 1}": prob[..., c].reshape(-1) for c in range(n_regimes)}, index=index
+        {f"regime {c + 1}": prob[:shown, ..., c].reshape(-1) for c in range(n_regimes)}, index=index
     ).reset_index()
     return style.Plot(figure, table, "Regimes over time", caption, alt)
 
