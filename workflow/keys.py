@@ -1,6 +1,6 @@
 """Write the table of keys in config/README.md from the schemas; `--check` says if it is old.
 
-    python workflow/keys.py [--check]
+python workflow/keys.py [--check]
 """
 
 import sys
@@ -62,7 +62,11 @@ def text():
     """Return the whole file with a fresh table."""
     head = README.read_text().split(MARK)[0]
     schema = load_schema(ROOT / "workflow/schemas/config.schema.yaml")
-    table = ["| key | type and range | default | what it sets |", "|---|---|---|---|", *rows(schema)]
+    table = [
+        "| key | type and range | default | what it sets |",
+        "|---|---|---|---|",
+        *rows(schema),
+    ]
     return head + MARK + "\n" + "\n".join(table) + "\n"
 
 

@@ -159,9 +159,7 @@ rule fit_grid:
         cube="<results>/counts/{dataset}/cube.nc",
         folds="<results>/counts/{dataset}/folds.json",
     output:
-        model="<results>/counts/{dataset}/grid/d{d}_C{C}/{fold}/seed{seed}/params.pt",
-        trace="<results>/counts/{dataset}/grid/d{d}_C{C}/{fold}/seed{seed}/trace.csv",
-        info="<results>/counts/{dataset}/grid/d{d}_C{C}/{fold}/seed{seed}/fit.json",
+        model="<results>/counts/{dataset}/grid/d{d}_C{C}/{fold}/seed{seed}.pt",
     log:
         "<results>/logs/counts/fit_grid/{dataset}/d{d}_C{C}/{fold}/seed{seed}.log",
     benchmark:
@@ -173,18 +171,12 @@ rule fit_grid:
         mem_mb=res("model", "mem_mb"),
         runtime=res("model", "runtime"),
     params:
-        model=counts_setting("model"),
-        mode="smooth",
-        d=lambda wildcards: int(wildcards.d),
-        C=lambda wildcards: int(wildcards.C),
-        fold=lambda wildcards: wildcards.fold,
-        seed=seed_of("fit_grid"),
-        work=counts_work("fit_grid"),
+        options=fit_options("fit_grid", mode="smooth"),
         code=code_of("headwater.counts.fit"),
     message:
         "Fitting {wildcards.dataset} with d={wildcards.d}, C={wildcards.C} without {wildcards.fold}"
     script:
-        "../scripts/counts/fit_plnica.py"
+        "../scripts/counts/fit_grid.py"
 
 
 rule evaluate_selection:
@@ -235,10 +227,7 @@ rule fit_plnica:
         mem_mb=res("model", "mem_mb"),
         runtime=res("model", "runtime"),
     params:
-        model=counts_setting("model"),
-        mode="smooth",
-        seed=seed_of("fit_plnica"),
-        work=counts_work("fit_plnica"),
+        options=fit_options("fit_plnica", mode="smooth"),
         code=code_of("headwater.counts.fit"),
     message:
         "Fitting Poisson log-normal ICA to {wildcards.dataset}, start {wildcards.seed}"
@@ -248,21 +237,13 @@ rule fit_plnica:
 
 use rule fit_grid as fit_forecaster with:
     output:
-        model="<results>/counts/{dataset}/forecasters/d{d}_C{C}/{fold}/params.pt",
-        trace="<results>/counts/{dataset}/forecasters/d{d}_C{C}/{fold}/trace.csv",
-        info="<results>/counts/{dataset}/forecasters/d{d}_C{C}/{fold}/fit.json",
+        model="<results>/counts/{dataset}/forecasters/d{d}_C{C}/{fold}.pt",
     log:
         "<results>/logs/counts/fit_forecaster/{dataset}/d{d}_C{C}/{fold}.log",
     benchmark:
         "<results>/benchmarks/counts/fit_forecaster/{dataset}/d{d}_C{C}/{fold}.jsonl"
     params:
-        model=counts_setting("model"),
-        mode="predictive",
-        d=lambda wildcards: int(wildcards.d),
-        C=lambda wildcards: int(wildcards.C),
-        fold=lambda wildcards: wildcards.fold,
-        seed=seed_of("fit_forecaster"),
-        work=counts_work("fit_forecaster"),
+        options=fit_options("fit_forecaster", mode="predictive"),
         code=code_of("headwater.counts.fit"),
     message:
         "Fitting a forecaster of {wildcards.dataset}, d={wildcards.d}, C={wildcards.C}, without {wildcards.fold}"
@@ -298,7 +279,7 @@ rule predict_forecasts:
     input:
         cube="<results>/counts/{dataset}/cube.nc",
         folds="<results>/counts/{dataset}/folds.json",
-        model="<results>/counts/{dataset}/forecasters/d{d}_C{C}/{fold}/params.pt",
+        model="<results>/counts/{dataset}/forecasters/d{d}_C{C}/{fold}.pt",
     output:
         forecasts="<results>/counts/{dataset}/forecasts/plnica_d{d}_C{C}/{fold}.nc",
     log:

@@ -88,7 +88,7 @@ def grid_fits(wildcards):
     if len(grid) == 1:
         return []
     return [
-        f"<results>/counts/{wildcards.dataset}/grid/d{d}_C{c}/{fold}/seed{seed}/params.pt"
+        f"<results>/counts/{wildcards.dataset}/grid/d{d}_C{c}/{fold}/seed{seed}.pt"
         for d, c in grid
         for fold in counts_folds(wildcards.dataset)
         for seed in range(COUNT_SETTINGS[wildcards.dataset]["select"]["seeds"])
@@ -136,8 +136,21 @@ def score_parts(dataset):
     ]
 
 
-def counts_work(rule):
-    """Return a params function: where the fits of this rule keep their checkpoints."""
-    return lambda wildcards: "/".join(
-        [f"results/{config['run']}/counts/work", rule, *map(str, wildcards)]
-    )
+def fit_options(rule, mode):
+    """Return a params function: all that a fit needs to know beside its files.
+
+    One function and not one per value, as there may be tens of thousands of fits to plan.
+    """
+
+    def options(wildcards):
+        place = [f"results/{config['run']}/counts/work", rule, *map(str, wildcards)]
+        return {
+            **COUNT_SETTINGS[wildcards.dataset]["model"],
+            **{k: int(wildcards[k]) for k in ("d", "C") if k in wildcards.keys()},
+            "mode": mode,
+            "fold": wildcards.get("fold"),
+            "seed": job_seed(config["seed"], rule, wildcards),
+            "work": "/".join(place),
+        }
+
+    return options

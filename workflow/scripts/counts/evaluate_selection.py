@@ -22,7 +22,7 @@ def main(inputs, outputs, params, threads, log):
 
 def fold_and_seed(path):
     """Return the fold and the seed that a fit's path names."""
-    return re.search(r"/(fold\d+)/", path)[1], int(re.search(r"/seed(\d+)/", path)[1])
+    return re.search(r"/(fold\d+)/seed(\d+)", path).groups()
 
 
 run(main, globals().get("snakemake"))
