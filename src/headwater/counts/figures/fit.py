@@ -12,6 +12,7 @@ from headwater.core import style
 from headwater.core.format import format_value
 
 TERMS = ("elbo", "emission", "dynamics", "entropy")
+SHIFT = 0.04  # lines stand a little apart
 TITLES = {"elbo": "bound (ELBO)", "emission": "emission", "dynamics": "dynamics"}
 
 
@@ -75,49 +76,24 @@ def selection_curve(table: pd.DataFrame, chosen: Mapping[str, Any]) -> style.Plo
     columns = [c for c in ("heldout", "elbo_train") if c in table]
     grouped = table.groupby(["C", "d"])[columns]
     means, errors = grouped.mean(), grouped.sem()
+    regimes = sorted(table["C"].unique())
     figure = style.new_figure(height=3.1)
     panel = figure.subplots()
-    for i, c in enumerate(sorted(table["C"].unique())):
-        at = means.loc[c]
-        panel.errorbar(
-            at.index + 0.04 * i,
-            at["heldout"],
-            errors.loc[c]["heldout"],
-            color=style.colour(i),
-            marker="os^Dv"[i % 5],
-            capsize=2.5,
-            linewidth=1.5,
-            label=f"C = {c}, held out",
-        )
-        if "elbo_train" in at:
-            panel.plot(
-                at.index + 0.04 * i,
-                at["elbo_train"],
-                color=style.colour(i),
-                linestyle=(0, (2, 2)),
-                linewidth=1.0,
-                label=f"C = {c}, training",
-            )
-    best = means.loc[(chosen["C"], chosen["d"]), "heldout"]
-    panel.plot(
-        [chosen["d"] + 0.04 * sorted(table["C"].unique()).index(chosen["C"])],
-        [best],
-        "o",
-        markersize=13,
-        fillstyle="none",
-        color=style.INK,
-        label="chosen",
-    )
+    for i, c in enumerate(regimes):
+        _selection_lines(panel, means.loc[c], errors.loc[c], i, f"C = {c}")
+    best = float(means.loc[(chosen["C"], chosen["d"]), "heldout"])
+    place = chosen["d"] + SHIFT * regimes.index(chosen["C"])
+    ring = {"markersize": 13, "fillstyle": "none", "color": style.INK, "label": "chosen"}
+    panel.plot([place], [best], "o", **ring)
     panel.set_xlabel("number of components d")
     panel.set_ylabel("bound (nat per count entry)")
     panel.set_xticks(sorted(table["d"].unique()))
     panel.legend(loc="center left", bbox_to_anchor=(1.01, 0.5))
     shown = pd.concat([means, errors.add_suffix("_se"), grouped.size().rename("n")], axis=1)
-    shown = shown.reset_index()
     top = means["heldout"].idxmax()
     caption = (
         f"The one-standard-error rule takes d = {chosen['d']} and C = {chosen['C']} with a held-out"
-        f" bound of {format_value(float(best))} nat per entry. The highest bound,"
+        f" bound of {format_value(best)} nat per entry. The highest bound,"
         f" {format_value(float(means['heldout'].max()))}, belongs to d = {top[1]} and C = {top[0]};"
         " bars are standard errors over folds and seeds."
     )
@@ -125,4 +101,31 @@ def selection_curve(table: pd.DataFrame, chosen: Mapping[str, Any]) -> style.Plo
         "Held-out bound against the number of components, a line for each number of regimes;"
         f" d = {chosen['d']}, C = {chosen['C']} is ringed."
     )
-    return style.Plot(figure, shown, "Choice of components and regimes", caption, alt)
+    title = "Choice of components and regimes"
+    return style.Plot(figure, shown.reset_index(), title, caption, alt)
+
+
+def _selection_lines(
+    panel: Any, means: pd.DataFrame, errors: pd.DataFrame, index: int, label: str
+) -> None:
+    """Draw held-out means with standard errors and, dotted, the training bound."""
+    places = means.index + SHIFT * index
+    panel.errorbar(
+        places,
+        means["heldout"],
+        errors["heldout"],
+        color=style.colour(index),
+        marker="os^Dv"[index % 5],
+        capsize=2.5,
+        linewidth=1.5,
+        label=f"{label}, held out",
+    )
+    if "elbo_train" in means:
+        panel.plot(
+            places,
+            means["elbo_train"],
+            color=style.colour(index),
+            linestyle=(0, (2, 2)),
+            linewidth=1.0,
+            label=f"{label}, training",
+        )

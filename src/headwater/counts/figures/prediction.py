@@ -13,6 +13,7 @@ from headwater.core import style
 from headwater.core.format import format_value
 
 from .common import (
+    TimeAxis,
     draw_events,
     grid_of,
     hide_rest,
@@ -254,22 +255,8 @@ def perturbation(
     axis = time_axis(cube, mean.shape[0])
     strength = np.nanmax(np.abs(np.nan_to_num(mean)), axis=0)
     best = np.argsort(-strength, kind="stable")[:top].tolist()
-    rows, columns = grid_of(len(best), 3)
-    figure = style.new_figure(height=0.6 + 1.5 * rows)
-    panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
-    for i, k in enumerate(best):
-        panel = panels.ravel()[i]
-        panel.axhline(0, color=style.RULE, linewidth=0.8)
-        panel.fill_between(
-            axis.values, lower[:, k], upper[:, k], color=style.colour(0), alpha=0.22, linewidth=0
-        )
-        panel.plot(axis.values, mean[:, k], color=style.colour(0))
-        panel.set_title(short(features[k], 24), pad=12 if i == 0 and schedule else 4)
-        panel.margins(x=0.01)
-        draw_events(panel, schedule, axis, labels=i == 0)
-    hide_rest(panels, len(best))
-    figure.supxlabel(axis.label, fontsize=9)
-    figure.supylabel("log ratio to baseline (nat)", fontsize=9)
+    titles = [short(features[k], 24) for k in best]
+    figure = _responses(axis, mean[:, best], lower[:, best], upper[:, best], titles, schedule)
     peak = int(np.nanargmax(np.abs(np.nan_to_num(mean[:, best[0]]))))
     answer = float(mean[peak, best[0]])
     caption = (
@@ -286,3 +273,32 @@ def perturbation(
     ).reset_index()
     table.insert(1, "time", axis.values[table["step"]])
     return style.Plot(figure, table, "Answer to an intervention", caption, alt)
+
+
+def _responses(
+    axis: TimeAxis,
+    mean: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    titles: Sequence[str],
+    schedule: Sequence[Mapping[str, Any]],
+) -> Any:
+    """Return a grid of panels, one for each column of (step, feature) arrays."""
+    rows, columns = grid_of(len(titles), 3)
+    figure = style.new_figure(height=0.6 + 1.5 * rows)
+    panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    colour = style.colour(0)
+    for i, title in enumerate(titles):
+        panel = panels.ravel()[i]
+        panel.axhline(0, color=style.RULE, linewidth=0.8)
+        panel.fill_between(
+            axis.values, lower[:, i], upper[:, i], color=colour, alpha=0.22, linewidth=0
+        )
+        panel.plot(axis.values, mean[:, i], color=colour)
+        panel.set_title(title, pad=12 if i == 0 and schedule else 4)
+        panel.margins(x=0.01)
+        draw_events(panel, schedule, axis, labels=i == 0)
+    hide_rest(panels, len(titles))
+    figure.supxlabel(axis.label, fontsize=9)
+    figure.supylabel("log ratio to baseline (nat)", fontsize=9)
+    return figure
