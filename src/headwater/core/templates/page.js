@@ -5,7 +5,7 @@
     if (mode === "auto") root.removeAttribute("data-theme");
     else root.setAttribute("data-theme", mode);
     if (!button) return;
-    button.textContent = "Paper: " + mode;
+    button.textContent = "Theme: " + mode;
     button.dataset.mode = mode;
   }
   function kept() {
