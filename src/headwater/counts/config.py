@@ -82,7 +82,7 @@ class FitConfig:
     time_model: str = "step"
     epochs: int = 600
     warmup: int = 150
-    n_init: int = 3
+    n_init: int = 2
     init_epochs: int = 60
     lr: float = 1e-2
     lr_mixing: float = 3e-3

@@ -11,6 +11,7 @@ nothing: s0_t = pinv(Gamma0) (log(x + 1/2) - o - M0 c), variance 1 / (1 + sum_k 
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import torch
@@ -62,7 +63,7 @@ class Encoder(nn.Module):
         self.gru = nn.GRU(width, hidden, layers, batch_first=True, bidirectional=both)
         sizes = [width + hidden * (2 if both else 1), *shared]
         blocks: list[nn.Module] = []
-        for before, after in zip(sizes, sizes[1:], strict=False):
+        for before, after in itertools.pairwise(sizes):
             blocks += [nn.Linear(before, after), nn.ELU()]
         self.shared = nn.Sequential(*blocks)
         self.heads = nn.Linear(sizes[-1], 3 * sources)
@@ -161,7 +162,7 @@ class Encoder(nn.Module):
 
 def _scale(values: torch.Tensor) -> torch.Tensor:
     """Return standard deviations of columns, 1 where a column is constant."""
-    if len(values) < 2:
+    if len(values) < 2 or values.shape[1] == 0:
         return torch.ones(values.shape[1], dtype=values.dtype)
     spread = values.std(0)
     floor = 1e-9 * values.abs().mean(0)

@@ -93,7 +93,7 @@ def _rotation(white: np.ndarray, observed: np.ndarray, kind: str, seed: int) -> 
     flat = white[observed > 0]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # a start need not be perfect
-        ica = FastICA(d, whiten=False, max_iter=500, random_state=seed % 2**32)
+        ica = FastICA(whiten=False, max_iter=500, random_state=seed % 2**32)
         ica.fit(flat)
     return np.linalg.pinv(ica.components_)
 
@@ -113,7 +113,7 @@ def staged_start(
     C: int,
     kind: str,
     intercept: bool,
-    seed: int,  # noqa: N803
+    seed: int,
 ) -> Start:
     """Return a start: mixing, sources by least squares, k-means regimes, 60 steps of EM."""
     mixing = torch.as_tensor(first_mixing(data, d, kind, seed))
@@ -129,7 +129,7 @@ def regime_guess(
     sources: torch.Tensor,
     observed: torch.Tensor,
     C: int,
-    seed: int,  # noqa: N803
+    seed: int,
 ) -> dict[str, torch.Tensor]:
     """Return first dynamics: k-means of each source gives levels and variances."""
     d = sources.shape[-1]
@@ -157,7 +157,7 @@ def regime_guess(
     return out
 
 
-def _clusters(values: np.ndarray, C: int, seed: int) -> tuple[np.ndarray, np.ndarray]:  # noqa: N803
+def _clusters(values: np.ndarray, C: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Return means and variances of C clusters, by increasing mean."""
     overall = max(float(values.var()), 1e-4)
     if C == 1 or len(np.unique(values)) < C:

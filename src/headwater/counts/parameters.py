@@ -67,7 +67,7 @@ class Parameters:
         return self.mixing.shape[1]
 
     @property
-    def C(self) -> int:  # noqa: N802 - the symbol of the paper
+    def C(self) -> int:
         """Number of regimes of each source."""
         return self.regime_init.shape[1]
 
