@@ -232,7 +232,7 @@ def _covariate_shift(
             f"{n} rows and {Q} columns, or one less with an intercept",
             "",
         )
-    if Q == c.shape[1] + 1:
+    if c.shape[1] + 1 == Q:
         c = np.concatenate([np.ones((n, 1)), c], 1)
     return c @ p["effects"].T
 
