@@ -1,4 +1,8 @@
-"""Folds of series: made once, read by every method (architecture: splits are files)."""
+"""Folds of series: one file, read by every method.
+
+Series are independent given the parameters (counts.md §2), steps of one series are not: a fold
+is a set of whole series.
+"""
 
 from __future__ import annotations
 
@@ -10,64 +14,150 @@ import xarray as xr
 
 from headwater.core.errors import InputError
 
+LEAVE_ONE_OUT = "leave_one_series_out"
 
-def make_folds(cube: xr.Dataset, scheme: str, k: int, seed: int) -> dict[str, Any]:
-    """Deal the series into `k` folds of nearly equal size.
+
+def make_folds(
+    cube: xr.Dataset, scheme: str = "kfold", k: int | None = None, seed: int = 0
+) -> dict[str, Any]:
+    """Deal the series of a cube into folds.
+
+    Parameters
+    ----------
+    cube : Dataset
+        With the coordinate ``series``.
+    scheme : leave_one_series_out | kfold
+        `kfold` with as many folds as series is leave-one-out, too.
+    k : int
+        Folds of `kfold`; their sizes differ by one series at most.
+    seed : int
+        Of the shuffle before dealing; leave-one-out takes the series in their order.
 
     Returns
     -------
     dict
-        scheme, seed and folds, each with name, train and test (names of series). With as many
-        folds as series each fold leaves one series out, in the order of the cube.
+        ``scheme, k, seed, folds``; a fold is ``{"name": "fold00", "train": ids, "test": ids}``
+        with ids in the order of the cube.
 
     Raises
     ------
     InputError
-        If there are more folds than series.
+        If there are fewer series than folds, fewer than two of either, or a name stands twice.
     """
-    names = [str(s) for s in cube["series"].values]
+    names = series_names(cube)
     n = len(names)
-    if k > n:
+    if scheme not in (LEAVE_ONE_OUT, "kfold"):
+        raise InputError(None, "scheme of folds", repr(scheme), f"{LEAVE_ONE_OUT} or kfold")
+    folds = n if scheme == LEAVE_ONE_OUT else int(k or 0)
+    if folds < 2 or folds > n:
         raise InputError(
             None,
             "counts.split.folds",
-            str(k),
-            f"at most {n}, the number of series of {cube.attrs.get('title', 'this data set')}",
-            f"Set split.folds={n} in the settings of its row to leave one series out.",
+            f"{folds} folds of {n} series",
+            f"2 to {n}",
+            "Every fold holds out whole series.",
         )
-    if scheme != "kfold":
-        raise InputError(None, "counts.split.scheme", repr(scheme), "kfold")
-    order = np.arange(n) if k == n else np.random.default_rng(seed).permutation(n)
-    parts = np.array_split(order, k)
-    folds = []
-    for number, part in enumerate(parts):
-        test = set(part.tolist())
-        folds.append(
-            {
-                "name": f"fold{number:02d}",
-                "train": [names[j] for j in range(n) if j not in test],
-                "test": [names[j] for j in sorted(test)],
-            }
-        )
-    return {"scheme": "leave_one_series_out" if k == n else "kfold", "seed": seed, "folds": folds}
+    order = np.arange(n)
+    if folds < n:
+        order = np.random.default_rng(seed).permutation(n)
+    parts = [np.sort(part) for part in np.array_split(order, folds)]
+    dealt = [
+        {
+            "name": f"fold{number:02d}",
+            "train": [names[i] for i in np.setdiff1d(np.arange(n), part)],
+            "test": [names[i] for i in part],
+        }
+        for number, part in enumerate(parts)
+    ]
+    scheme = LEAVE_ONE_OUT if folds == n else scheme
+    return {"scheme": scheme, "k": folds, "seed": int(seed), "folds": dealt}
 
 
-def subset(cube: xr.Dataset, series: Sequence[str]) -> xr.Dataset:
-    """Return the named series, in the order of the cube."""
-    wanted = set(series)
-    keep = [j for j, s in enumerate(cube["series"].values) if str(s) in wanted]
-    return cube.isel(series=keep)
+def series_names(cube: xr.Dataset) -> list[str]:
+    """Return the names of the series.
+
+    Raises
+    ------
+    InputError
+        If a name stands twice.
+    """
+    names = [str(v) for v in cube["series"].values]
+    twice = sorted({v for v in names if names.count(v) > 1}) if len(set(names)) < len(names) else []
+    if twice:
+        raise InputError(
+            None, "coordinate series", f"{twice[0]!r} more than once", "every name once"
+        )
+    return names
+
+
+def check_folds(cube: xr.Dataset, folds: Mapping[str, Any]) -> None:
+    """Refuse folds that leak or do not belong to the cube.
+
+    Raises
+    ------
+    InputError
+        If a series is trained on and tested in one fold, is tested in none or in two folds,
+        or is unknown.
+    """
+    names = set(series_names(cube))
+    tested: list[str] = []
+    for fold in folds["folds"]:
+        train, test = set(fold["train"]), set(fold["test"])
+        where = f"folds, {fold['name']}"
+        hint = "Make the folds again from this cube."
+        if train & test:
+            found = f"{sorted(train & test)[0]!r} in training and test"
+            raise InputError(None, where, found, "no series in both", hint)
+        if (train | test) != names:
+            found = f"{sorted((train | test) ^ names)[0]!r} in only one of folds and cube"
+            raise InputError(None, where, found, "the series of the cube", hint)
+        tested += fold["test"]
+    if sorted(tested) != sorted(names):
+        raise InputError(None, "folds", "a series tested never or twice", "every series once")
+
+
+def subset(cube: xr.Dataset, ids: Sequence[str]) -> xr.Dataset:
+    """Return the series named, in the order given.
+
+    Raises
+    ------
+    InputError
+        If one is not there.
+    """
+    names = {name: i for i, name in enumerate(series_names(cube))}
+    missing = [i for i in ids if i not in names]
+    if missing:
+        raise InputError(
+            None,
+            "coordinate series",
+            f"no series {missing[0]!r}",
+            f"one of {len(names)} series",
+            "Make the folds again from this cube.",
+        )
+    return cube.isel(series=[names[i] for i in ids])
+
+
+def fold_of(folds: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return one fold by name.
+
+    Raises
+    ------
+    InputError
+        If there is none of that name.
+    """
+    for fold in folds["folds"]:
+        if fold["name"] == name:
+            return fold
+    raise InputError(None, "folds", f"no fold {name!r}", f"fold00 to {folds['folds'][-1]['name']}")
 
 
 def training_part(cube: xr.Dataset, folds: Mapping[str, Any], name: str) -> xr.Dataset:
-    """Return the series that a fold trains on."""
-    return subset(cube, _fold(folds, name)["train"])
+    """Return the series that a fold trains on, after `check_folds`."""
+    check_folds(cube, folds)
+    return subset(cube, fold_of(folds, name)["train"])
 
 
 def held_out_part(cube: xr.Dataset, folds: Mapping[str, Any], name: str) -> xr.Dataset:
-    """Return the series that a fold holds out."""
-    return subset(cube, _fold(folds, name)["test"])
-
-
-def _fold(folds: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    return next(f for f in folds["folds"] if f["name"] == name)
+    """Return the series that a fold holds out, after `check_folds`."""
+    check_folds(cube, folds)
+    return subset(cube, fold_of(folds, name)["test"])
