@@ -1,0 +1,364 @@
+"""Daily fields and station records -> event days per period (counts.md §9.2).
+
+Days are counted in the calendar of the file (standard, noleap, 360_day), never converted. The
+full grid of periods is built first, so a period without rows is unobserved, not zero. Data are
+read in chunks over space, so a grid larger than memory works.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from headwater.core.config import nearest
+from headwater.core.errors import InputError
+
+from .regions import axis_names, pool, stack_cells
+from .settings import PrepareSettings
+from .units import convert
+
+OPERATORS = {
+    ">=": operator.ge,
+    ">": operator.gt,
+    "<=": operator.le,
+    "<": operator.lt,
+}
+CHUNK_BYTES = 64 * 2**20
+FEW_STATIONS = 5
+LOOSE = 0.3  # mean share of event days above which Poisson is a loose law
+WET = 1.0  # mm day-1, of percentiles over wet days
+
+
+def read_events(
+    files: Sequence[str], settings: Mapping[str, Any], events: Sequence[Mapping[str, Any]]
+) -> xr.Dataset:
+    """Return the sample table of event days: one sample per series and period.
+
+    Raises
+    ------
+    InputError
+        Naming file, variable, unit or time of the first fault.
+    """
+    options = PrepareSettings.from_mapping(settings)
+    daily = open_daily(files)
+    shown = ", ".join(files)
+    counted = event_days(daily, options, chosen_events(events, options, daily, shown), shown)
+    return sample_table(counted, options, shown)
+
+
+def open_daily(files: Sequence[str]) -> xr.Dataset:
+    """Open NetCDF or Zarr files lazily, along time when there are several."""
+    coder = xr.coders.CFDatetimeCoder(use_cftime=None)
+    parts = []
+    for name in files:
+        path = Path(name)
+        try:
+            if path.suffix == ".zarr":
+                part = xr.open_zarr(path, decode_times=coder)
+            else:
+                part = xr.open_dataset(path, decode_times=coder, chunks={})
+        except (OSError, ValueError) as error:
+            raise InputError(path, "", f"not readable ({error})", "NetCDF or Zarr") from None
+        parts.append(part)
+    data = parts[0] if len(parts) == 1 else xr.concat(parts, "time", join="outer")
+    if "time" not in data.dims:
+        raise InputError(files[0], "", "no dimension time", "daily data along time")
+    return data.sortby("time")
+
+
+def chosen_events(
+    events: Sequence[Mapping[str, Any]], options: PrepareSettings, daily: xr.Dataset, file: str
+) -> list[dict[str, Any]]:
+    """Return the events to count: those named, or all whose variable the file has."""
+    known = {e["name"]: dict(e) for e in events}
+    for name in options.events:
+        if name not in known:
+            raise InputError(
+                None,
+                "counts.prepare.events",
+                repr(name),
+                "an event of counts.events",
+                nearest(name, sorted(known)),
+            )
+    there = set(map(str, daily.data_vars))
+    names = options.events or [
+        n for n, e in known.items() if options.variables.get(e["var"], e["var"]) in there
+    ]
+    if not names:
+        raise InputError(
+            file,
+            "",
+            "variables " + ", ".join(sorted(there)),
+            "a variable of the event catalogue: " + ", ".join(sorted({e["var"] for e in events})),
+            "Set prepare variables.NAME=NAME_IN_FILE, or add events to counts.events.",
+        )
+    for name in names:
+        variable = options.variables.get(known[name]["var"], known[name]["var"])
+        if variable not in there:
+            raise InputError(
+                file,
+                f"event {name}",
+                f"no variable {variable!r}",
+                "one of " + ", ".join(sorted(there)),
+                nearest(variable, sorted(there)),
+            )
+    return [known[n] for n in names]
+
+
+def event_days(
+    daily: xr.Dataset, options: PrepareSettings, events: Sequence[Mapping[str, Any]], file: str
+) -> xr.Dataset:
+    """Count days per event, place and period.
+
+    Returns
+    -------
+    Dataset
+        count, valid_days (event, period, place; int) and days (period): the days that the
+        calendar says there are; coordinates year and month of each period. For regions all
+        three are cell-days.
+    """
+    starts, lengths, periods = period_grid(daily["time"], options.freq, file)
+    counts, valid = [], []
+    for event in events:
+        name = options.variables.get(event["var"], event["var"])
+        values = convert(_chunked(daily[name]), event["units"], name, file)
+        threshold = _threshold(values, event, options, file)
+        hit = OPERATORS[event["op"]](values, threshold) & values.notnull()
+        counts.append(_per_period(hit, starts, len(periods)))
+        valid.append(_per_period(values.notnull(), starts, len(periods)))
+    result = xr.Dataset(
+        {
+            "count": xr.concat(
+                counts, "event", join="override", coords="minimal", compat="override"
+            ),
+            "valid_days": xr.concat(
+                valid, "event", join="override", coords="minimal", compat="override"
+            ),
+        }
+    )
+    result["days"] = ("period", lengths)
+    result = result.assign_coords(
+        event=[e["name"] for e in events],
+        year=("period", [p.year for p in periods]),
+        month=("period", [p.month for p in periods]),
+    )
+    return _places(result, options, file).compute()
+
+
+def period_grid(
+    time: xr.DataArray, freq: str, file: str
+) -> tuple[np.ndarray, np.ndarray, Sequence[Any]]:
+    """Return the period of each day, the days of each period, and the first day of each.
+
+    The grid runs from the first to the last period without a hole, in the file's calendar.
+
+    Raises
+    ------
+    InputError
+        If times repeat or are not daily.
+    """
+    calendar = time.dt.calendar
+    values = time.dt.floor("D")
+    if values.to_index().has_duplicates:
+        again = values.to_index()[values.to_index().duplicated()][0]
+        raise InputError(
+            file,
+            f"time {again}",
+            "a second value on this day",
+            "daily values",
+            "Give daily means or sums.",
+        )
+    first, last = values[0].item(), values[-1].item()
+    if not hasattr(first, "year"):  # datetime64 scalars come as integers
+        first, last = values.to_index()[0], values.to_index()[-1]
+    begin = _floor(first, freq, calendar)
+    starts = xr.date_range(begin, last, freq=freq, calendar=calendar, use_cftime=_cftime(time))
+    after = xr.date_range(
+        starts[-1], periods=2, freq=freq, calendar=calendar, use_cftime=_cftime(time)
+    )[1]
+    ends = [*starts[1:], after]
+    lengths = np.array([(e - s).days for s, e in zip(starts, ends, strict=True)])
+    index = np.searchsorted(np.asarray(starts), np.asarray(values.to_index()), side="right") - 1
+    return index, lengths, list(starts)
+
+
+def _cftime(time: xr.DataArray) -> bool:
+    return time.dtype == object
+
+
+def _floor(day: Any, freq: str, calendar: str) -> Any:
+    """Return the first day of the period that holds `day`."""
+    earlier = xr.date_range(
+        end=day, periods=1, freq=freq, calendar=calendar, use_cftime=not hasattr(day, "asm8")
+    )
+    return earlier[0]
+
+
+def _chunked(values: xr.DataArray) -> xr.DataArray:
+    """Return values in chunks over space, each with all of its time."""
+    size = values.sizes["time"] * 8
+    cells = max(1, CHUNK_BYTES // size)
+    chunks: dict[str, int] = {"time": -1}
+    for dim in (d for d in values.dims if d != "time"):
+        chunks[dim] = int(min(values.sizes[dim], cells))
+        cells = max(1, cells // values.sizes[dim])
+    return values.chunk(chunks)
+
+
+def _per_period(flags: xr.DataArray, index: np.ndarray, periods: int) -> xr.DataArray:
+    """Sum flags over the days of each period."""
+
+    def add(block: np.ndarray) -> np.ndarray:
+        out = np.zeros((*block.shape[:-1], periods), dtype=np.int32)
+        np.add.at(out, (..., index), block)
+        return out
+
+    return xr.apply_ufunc(
+        add,
+        flags,
+        input_core_dims=[["time"]],
+        output_core_dims=[["period"]],
+        dask="parallelized",
+        output_dtypes=[np.int32],
+        dask_gufunc_kwargs={"output_sizes": {"period": periods}},
+    )
+
+
+def _threshold(
+    values: xr.DataArray, event: Mapping[str, Any], options: PrepareSettings, file: str
+) -> xr.DataArray | float:
+    """Return the threshold: a number, or the percentile of the base period at each place.
+
+    The percentile is over all valid days of the base period (over wet days, >= 1 mm, with
+    ``wet_only``), linear between order statistics.
+    """
+    if "threshold" in event:
+        return float(event["threshold"])
+    low, high = options.base
+    year = values["time"].dt.year
+    base = values.sel(time=(year >= low) & (year <= high))
+    if base.sizes["time"] == 0:
+        span = f"{int(year.min())}..{int(year.max())}"
+        raise InputError(
+            file,
+            f"event {event['name']}",
+            f"no day of the base period {low}..{high}",
+            f"years within {span}",
+            "Set prepare base=FIRST,LAST.",
+        )
+    if event.get("wet_only"):
+        base = base.where(base >= WET)
+    return base.quantile(event["percentile"] / 100, "time", skipna=True).drop_vars("quantile")
+
+
+def _places(data: xr.Dataset, options: PrepareSettings, file: str) -> xr.Dataset:
+    """Return the data with one dimension ``place``: regions, cells, stations or a single one."""
+    names = axis_names(data)
+    if names and options.regions:
+        days = data["days"]
+        pooled = pool(data.drop_vars("days"), options.regions, names, file)
+        cells = pool(
+            xr.ones_like(data[["count"]].isel(event=0, period=0)), options.regions, names, file
+        )["count"]
+        return pooled.assign(days=days * cells)
+    if names:
+        return stack_cells(data, names)
+    other = [d for d in data["count"].dims if d not in {"event", "period"}]
+    if not other:
+        return data.expand_dims(place=["all"])
+    if len(other) > 1:
+        raise InputError(
+            file, "", f"dimensions {', '.join(other)}", "one of stations, or lat and lon"
+        )
+    data = data.rename({other[0]: "place"})
+    extra = [c for c in data.coords if data[c].dims == ("place",) and c != "place"]
+    return data.drop_vars(extra)
+
+
+def sample_table(counted: xr.Dataset, options: PrepareSettings, file: str) -> xr.Dataset:
+    """Return event days as samples x features.
+
+    ``series_by=year``: a sample is a month of a year, features are event x place, all places
+    must be observed. ``location``: a sample is a period of a place, features are events.
+    Exposure is the mean of valid days over features (valid cell-days for regions); a period is
+    observed when valid / days >= min_valid for every feature. Counts are never rescaled.
+    """
+    by = options.series_by
+    if by == "auto":
+        by = "year" if counted.sizes["place"] <= FEW_STATIONS else "location"
+    days = counted["days"]
+    share = counted["valid_days"] / days
+    valid = counted["valid_days"].astype(float)
+    data = xr.Dataset({"count": counted["count"], "valid": valid, "share": share, "days": days})
+    return _by_year(data, options) if by == "year" else _by_location(data, options)
+
+
+def _by_year(data: xr.Dataset, options: PrepareSettings) -> xr.Dataset:
+    flat = data.stack(feature=("event", "place")).transpose("period", "feature")
+    one = data.sizes["place"] == 1
+    names = [e if one else f"{e} {p}" for e, p in flat["feature"].values]
+    # steps are the periods of a year, from the first; a year without rows has unobserved ones
+    years, months = data["year"].values, data["month"].values
+    return _samples(
+        flat["count"].values,
+        flat["valid"].values,
+        flat["share"].values,
+        [str(y) for y in years],
+        months.astype(float),
+        names,
+        options,
+        "month of the year",
+    )
+
+
+def _by_location(data: xr.Dataset, options: PrepareSettings) -> xr.Dataset:
+    flat = data.stack(sample=("place", "period")).transpose("sample", "event")
+    places = [str(p) for p, _ in flat["sample"].values]
+    index = np.array([t for _, t in flat["sample"].values], dtype=float)
+    return _samples(
+        flat["count"].values,
+        flat["valid"].values,
+        flat["share"].values,
+        places,
+        index,
+        [str(e) for e in data["event"].values],
+        options,
+        "periods since the first",
+    )
+
+
+def _samples(
+    counts: np.ndarray,
+    valid: np.ndarray,
+    share: np.ndarray,
+    series: Sequence[str],
+    time: np.ndarray,
+    features: Sequence[str],
+    options: PrepareSettings,
+    unit: str,
+) -> xr.Dataset:
+    observed = (share >= options.min_valid).all(1)
+    exposure = valid.mean(1)
+    return xr.Dataset(
+        {
+            "counts": (("sample", "feature"), counts.astype(np.int64)),
+            "exposure": ("sample", exposure),
+            "observed": ("sample", observed.astype(np.int8)),
+        },
+        coords={
+            "sample": [f"{s}@{t:g}" for s, t in zip(series, time, strict=True)],
+            "feature": list(features),
+            "series": ("sample", list(series)),
+            "time": ("sample", time),
+        },
+        attrs={
+            "kind": "events",
+            "exposure_kind": "valid_days",
+            "time_units": options.time_units or unit,
+        },
+    )

@@ -1,0 +1,139 @@
+"""Which sample is which: series, time and covariates of the samples of a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from headwater.core.config import nearest
+from headwater.core.errors import InputError
+
+from .settings import PrepareSettings
+
+
+def read_metadata(path: str | Path, options: PrepareSettings) -> pd.DataFrame:
+    """Return the metadata, indexed by sample id.
+
+    Raises
+    ------
+    InputError
+        For an absent column or a sample id that stands twice.
+    """
+    path = Path(path)
+    separator = "," if path.name.removesuffix(".gz").endswith(".csv") else "\t"
+    table = pd.read_csv(path, sep=separator, dtype={options.sample: str})
+    for name in (options.sample, options.series, options.time, *options.covariates, *options.keep):
+        if name not in table:
+            raise InputError(
+                path,
+                "header",
+                f"no column {name!r}",
+                f"columns {options.sample}, {options.series}, {options.time}",
+                nearest(name, [str(c) for c in table.columns]),
+            )
+    ids = table[options.sample]
+    if ids.duplicated().any():
+        row = int(np.flatnonzero(ids.duplicated())[0])
+        raise InputError(
+            path, f"row {row + 2}", f"sample {ids[row]!r} a second time", "each sample once"
+        )
+    for column, value in options.keep.items():
+        table = table[table[column].astype(str) == str(value)]
+        if table.empty:
+            raise InputError(path, f"column {column}", f"no sample with {value!r}", "at least one")
+    return table.set_index(options.sample)
+
+
+def attach_metadata(
+    table: pd.DataFrame,
+    exposure: pd.Series,
+    about: pd.DataFrame,
+    options: PrepareSettings,
+    path: Path,
+) -> xr.Dataset:
+    """Return the sample table of counts (samples x features) and metadata.
+
+    Raises
+    ------
+    InputError
+        If ids do not match both ways, or a time is no number.
+    """
+    table.index = table.index.astype(str)
+    exposure.index = table.index
+    about = about.set_axis(about.index.astype(str))
+    _check_ids(table, about, bool(options.keep), path)
+    about = about.loc[[i for i in about.index if i in table.index]]
+    table, exposure = table.loc[about.index], exposure.loc[about.index]
+    time = pd.to_numeric(about[options.time], errors="coerce")
+    if time.isna().any():
+        row = str(time.index[time.isna()][0])
+        raise InputError(
+            path,
+            f"sample {row!r}, column {options.time}",
+            repr(about.loc[row, options.time]),
+            "a number (days, hours, steps since a start)",
+            "Give times as numbers.",
+        )
+    if options.offset not in {"library", "logsum", "constant"}:
+        exposure = _exposure_column(about, options, path)
+    result = xr.Dataset(
+        {
+            "counts": (("sample", "feature"), table.to_numpy(dtype=np.int64)),
+            "exposure": ("sample", exposure.to_numpy(dtype=float)),
+        },
+        coords={
+            "sample": table.index.to_numpy(dtype=str),
+            "feature": table.columns.to_numpy(dtype=str),
+            "series": ("sample", about[options.series].astype(str).to_numpy(dtype=str)),
+            "time": ("sample", time.to_numpy(dtype=float)),
+        },
+        attrs={"time_units": options.time_units, "source": path.name},
+    )
+    for name in options.covariates:
+        values = pd.to_numeric(about[name], errors="coerce")
+        result[f"covariate_{name}"] = ("sample", values.to_numpy(dtype=float))
+    return result
+
+
+def _exposure_column(about: pd.DataFrame, options: PrepareSettings, path: Path) -> pd.Series:
+    if options.offset not in about:
+        raise InputError(
+            path,
+            "counts.prepare.offset",
+            repr(options.offset),
+            "library, logsum, constant or a metadata column",
+            nearest(options.offset, ["library", "logsum", "constant", *map(str, about.columns)]),
+        )
+    values = pd.to_numeric(about[options.offset], errors="coerce")
+    if not (values > 0).all():
+        row = str(values.index[~(values > 0)][0])
+        raise InputError(
+            path,
+            f"sample {row!r}, column {options.offset}",
+            repr(about.loc[row, options.offset]),
+            "an exposure above 0",
+        )
+    return values
+
+
+def _check_ids(table: pd.DataFrame, about: pd.DataFrame, chosen: bool, path: Path) -> None:
+    """Raise an error when ids differ; samples without metadata are fine when some were chosen."""
+    only_about = [i for i in about.index if i not in table.index]
+    only_table = [] if chosen else [i for i in table.index if i not in set(about.index)]
+    if not only_about and not only_table:
+        return
+    parts = []
+    for names, where in ((only_about, "metadata"), (only_table, "table")):
+        if names:
+            parts.append(f"{len(names)} samples only in the {where} ({', '.join(names[:3])})")
+    hint = "Correct the ids, or choose samples with prepare keep.COLUMN=VALUE."
+    if _shifted(only_about, only_table):
+        hint = "The ids differ by a prefix only. " + hint
+    raise InputError(path, "sample ids", " and ".join(parts), "the same ids in both", hint)
+
+
+def _shifted(a: list[str], b: list[str]) -> bool:
+    return bool(a and b) and any(x.endswith(a[0]) or a[0].endswith(x) for x in b)
