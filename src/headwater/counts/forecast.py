@@ -84,9 +84,8 @@ def forecast_origins(
         own = data.part(index)
         states = origin_states(model, own, law.part(index), origins, draws, kind, [seed, block])
         for i, (t0, state) in enumerate(zip(origins, states, strict=True)):
-            rng = np.random.default_rng([seed, block, 1, t0])
             offset = _future_offset(own, t0, exposure)
-            part, cut = _roll(law.part(index), own, state, t0, offset, rng)
+            part, cut = _roll(law.part(index), own, state, t0, offset, [seed, block, 1, t0])
             clamped += cut
             for name, value in part.items():
                 values[name][i, index, t0:] = value
@@ -178,11 +177,13 @@ def _roll(
     state: Particles,
     t0: int,
     offset: np.ndarray,
-    rng: np.random.Generator,
+    seed: Sequence[int],
 ) -> tuple[dict[str, np.ndarray], int]:
     """Return each variable, (n, T - t0, K), and how many log rates were clamped."""
     n, P = state.log_weight.shape
     T, clamped = data.counts.shape[1], 0
+    # streams of their own: how many numbers a Poisson draw takes depends on its rate
+    rng, count_rng, pit_rng = (np.random.default_rng([*seed, part]) for part in range(3))
     steps: dict[str, list[np.ndarray]] = {name: [] for name in NAMES}
     for t in range(t0, T):
         base = offset[:, t - t0, None] + law.shift  # NaN where the exposure is not known
@@ -190,14 +191,14 @@ def _roll(
         state = advance(law, state, t, n, P, rng)
         eta = state.source @ law.mixing.T + np.nan_to_num(base)[:, None]
         clamped += int((eta > MAX_LOG_RATE).sum())
-        counts = np.sort(rng.poisson(np.exp(np.minimum(eta, MAX_LOG_RATE))), axis=1)
+        counts = np.sort(count_rng.poisson(np.exp(np.minimum(eta, MAX_LOG_RATE))), axis=1)
         unknown = np.where(np.isnan(base), np.nan, 0.0)
         steps["mean"].append(mean)
         steps["var"].append(var)
         for name, level in QUANTILES.items():
             steps[name].append(counts[:, int(np.ceil(level * P)) - 1] + unknown)
         seen = np.where(data.observed[:, t].numpy() > 0, 0.0, np.nan)[:, None]
-        pit = _pit(counts, data.counts[:, t].numpy(), rng)
+        pit = _pit(counts, data.counts[:, t].numpy(), pit_rng)
         steps["pit"].append(pit + seen + unknown)
     return {name: np.stack(values, 1) for name, values in steps.items()}, clamped
 

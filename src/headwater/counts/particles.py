@@ -8,8 +8,8 @@ ratio, so the approximation costs efficiency only, never correctness.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -142,12 +142,33 @@ def pick(values: np.ndarray, regime: np.ndarray) -> np.ndarray:
     return np.take_along_axis(values, regime[..., None], -1)[..., 0]
 
 
-def advance(law: Law, now: Particles | None, t: int, n: int, P: int, rng: Any) -> Particles:
-    """Draw step t from the model alone."""
+def advance(
+    law: Law,
+    now: Particles | None,
+    t: int,
+    n: int,
+    P: int,
+    rng: np.random.Generator,
+    forced: Mapping[int, int] | None = None,
+    shift: np.ndarray | float = 0.0,
+) -> Particles:
+    """Draw step t from the model alone.
+
+    Parameters
+    ----------
+    now : Particles or None
+        Step t - 1; None: step t is the first one.
+    forced : mapping, optional
+        Source -> regime that it is in at t whatever the chain draws.
+    shift : (d,), optional
+        Added to the sources, nat. The numbers drawn do not depend on these two.
+    """
     rows, mean, var = predicted(law, now, t, n, P)
     regime = draw_regime(rows, rng)
+    for source, c in (forced or {}).items():
+        regime[..., source] = c
     noise = rng.standard_normal(regime.shape)
-    source = pick(mean, regime) + np.sqrt(pick(var, regime)) * noise
+    source = pick(mean, regime) + np.sqrt(pick(var, regime)) * noise + shift
     weight = np.zeros((n, P)) if now is None else now.log_weight
     return Particles(source, regime, weight)
 
