@@ -299,3 +299,25 @@ def _cube(
         cube["covariates"] = ("series", "covariate"), np.asarray(covariates, dtype=np.float64)
         cube["covariate"] = [f"c{q}" for q in range(cube.sizes["covariate"])]
     return cube
+
+
+def stationary_moments(p: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean and variance (d,) of each source in the long run; NaN where there is none.
+
+    With q the stationary law of A, f_c = E[s 1(u=c)] and g_c = E[s^2 1(u=c)] solve
+
+        f = a (A'f) + b q,    g = a^2 (A'g) + 2 a b (A'f) + (b^2 + v) q.
+    """
+    d, C = p["ar_coef"].shape
+    mean, var = np.full(d, np.nan), np.full(d, np.nan)
+    for i in range(d):
+        A, a, b, v = (p[k][i] for k in ("regime_transition", "ar_coef", "ar_bias", "ar_var"))
+        square = a[:, None] ** 2 * A.T
+        if np.abs(np.linalg.eigvals(square)).max() >= 1 - 1e-9:
+            continue  # the variance grows without limit
+        system = np.concatenate([np.eye(C) - A.T, np.ones((1, C))])
+        q = np.linalg.lstsq(system, np.r_[np.zeros(C), 1.0], rcond=None)[0]
+        f = np.linalg.solve(np.eye(C) - a[:, None] * A.T, b * q)
+        g = np.linalg.solve(np.eye(C) - square, 2 * a * b * (A.T @ f) + (b**2 + v) * q)
+        mean[i], var[i] = f.sum(), g.sum() - f.sum() ** 2
+    return mean, var
