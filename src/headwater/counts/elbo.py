@@ -115,10 +115,14 @@ class ClosedFormELBO(ELBO):
     `GaussianMarkov`. Nothing is estimated by draws.
     """
 
+    def _get_trace(self, model: Callable, guide: Callable, args: Any, kwargs: Any) -> tuple:
+        guided = poutine.trace(guide).get_trace(*args, **kwargs)
+        replayed = poutine.replay(model, trace=guided)
+        return poutine.trace(replayed).get_trace(*args, **kwargs), guided
+
     def terms(self, model: Callable, guide: Callable, *args: Any, **kwargs: Any) -> Terms:
         """Return the bound of each series."""
-        guided = poutine.trace(guide).get_trace(*args, **kwargs)
-        traced = poutine.trace(poutine.replay(model, trace=guided)).get_trace(*args, **kwargs)
+        traced, guided = self._get_trace(model, guide, args, kwargs)
         parameters, data = traced.nodes["counts"]["infer"]["closed_form"]
         prior, posterior = traced.nodes["sources"]["fn"], guided.nodes["sources"]["fn"]
         return bound_terms(prior, posterior, parameters, data)
@@ -136,4 +140,4 @@ class ClosedFormELBO(ELBO):
         """Return -ELBO and leave its gradients in the parameters."""
         value = self.differentiable_loss(model, guide, *args, **kwargs)
         value.backward()
-        return float(value)
+        return float(value.detach())

@@ -202,7 +202,7 @@ def _best_start(
     for number in range(config.n_init):
         kind = KINDS[min(number, len(KINDS) - 1)]
         name = kind if number < len(KINDS) else f"{kind}{number - len(KINDS) + 2}"
-        start = staged_start(data, config.d, config.C, kind, config.intercept, job_seed(seed, name))
+        start = staged_start(data, config.d, config.C, kind, job_seed(seed, name))
         trainer = Trainer(data, start.parameters, config, job_seed(seed, name), rate)
         length = min(config.init_epochs, config.epochs) if config.n_init > 1 else 0
         steps = [_checked(trainer.run_epoch(), trainer.epoch) for _ in range(length)]

@@ -65,16 +65,16 @@ def whitened(rate: np.ndarray, observed: np.ndarray, d: int) -> tuple[np.ndarray
     return centred @ vectors[:, order] / scale, vectors[:, order] * scale
 
 
-def first_mixing(data: CubeTensors, d: int, kind: str, seed: int) -> np.ndarray:
-    """Return a first Gamma (K, d), unit columns."""
+def first_mixing(
+    rate: np.ndarray, observed: np.ndarray, d: int, kind: str, seed: int
+) -> np.ndarray:
+    """Return a first Gamma (K, d), unit columns, from log-rates (n, T, K)."""
     rng = np.random.default_rng(seed)
-    features = data.counts.shape[2]
-    observed = data.observed.numpy()
+    features = rate.shape[2]
     if kind == "random":
         mixing = rng.normal(size=(features, d))
     else:
-        rate = detrended(log_rates(data), observed)
-        white, back = whitened(rate, observed, d)
+        white, back = whitened(detrended(rate, observed), observed, d)
         mixing = back @ _rotation(white, observed, kind, seed)
     norm = np.linalg.norm(mixing, axis=0)
     mixing = np.where(norm > 1e-8, mixing, rng.normal(size=mixing.shape))
@@ -98,28 +98,24 @@ def _rotation(white: np.ndarray, observed: np.ndarray, kind: str, seed: int) -> 
     return np.linalg.pinv(ica.components_)
 
 
-def first_effects(data: CubeTensors, intercept: bool) -> torch.Tensor:
-    """Return a first M (K, Q): the mean log-rate as intercept, no other effect."""
-    effects = torch.zeros(data.counts.shape[2], data.covariates.shape[1], dtype=torch.float64)
-    if intercept:
-        rate = log_rates(data)[data.observed.numpy() > 0]
-        effects[:, 0] = torch.as_tensor(rate.mean(0))
-    return effects
+def first_effects(data: CubeTensors) -> torch.Tensor:
+    """Return a first M (K, Q): least squares of the log-rates on the covariates.
+
+    Starting from 0 would let the sources take up what the covariates explain.
+    """
+    seen = data.observed.numpy() > 0
+    rate = log_rates(data)[seen]
+    steps = seen.shape[1]
+    covariates = np.repeat(data.covariates.numpy()[:, None], steps, 1)[seen]
+    return torch.as_tensor(np.linalg.lstsq(covariates, rate, rcond=None)[0].T.copy())
 
 
-def staged_start(
-    data: CubeTensors,
-    d: int,
-    C: int,
-    kind: str,
-    intercept: bool,
-    seed: int,
-) -> Start:
+def staged_start(data: CubeTensors, d: int, C: int, kind: str, seed: int) -> Start:
     """Return a start: mixing, sources by least squares, k-means regimes, 60 steps of EM."""
-    mixing = torch.as_tensor(first_mixing(data, d, kind, seed))
-    effects = first_effects(data, intercept)
-    rate = torch.as_tensor(log_rates(data)) - (data.covariates @ effects.T)[:, None]
-    sources = rate @ torch.linalg.pinv(mixing).T
+    effects = first_effects(data)
+    rate = log_rates(data) - (data.covariates @ effects.T).numpy()[:, None]
+    mixing = torch.as_tensor(first_mixing(rate, data.observed.numpy(), d, kind, seed))
+    sources = torch.as_tensor(rate) @ torch.linalg.pinv(mixing).T
     guess = regime_guess(sources, data.observed, C, seed)
     parameters = Parameters(mixing=mixing, effects=effects, **guess)
     return Start(kind, switching_em(sources, parameters))
