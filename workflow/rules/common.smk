@@ -60,6 +60,34 @@ def data_file(name):
     )
 
 
+def figure(domain, name):
+    """Return the four files of a figure: twice the picture, its numbers, its words."""
+    base = f"<results>/{domain}/{{dataset}}/figures/{name}"
+    shown = report(
+        f"{base}.svg",
+        category="Figures",
+        subcategory="{dataset}",
+        labels={"domain": domain, "figure": name},
+    )
+    return [shown, f"{base}.png", f"{base}.tsv", f"{base}.json"]
+
+
+def domain_data(wildcards):
+    """Return the files that a domain reads from outside."""
+    return [data_file(f) for f in DOMAIN_FILES[wildcards.domain]]
+
+
+def domain_rows(wildcards):
+    """Return path -> row of config/datasets.tsv of the files that a domain reads."""
+    return {data_file(f): FILES.get(f, {}) for f in DOMAIN_FILES[wildcards.domain]}
+
+
+def rule_threads(wildcards):
+    """Return rule -> threads, of all rules whose threads are a number."""
+    found = {rule.name: rule.resources.get("_cores") for rule in workflow.rules}
+    return {k: v for k, v in sorted(found.items()) if isinstance(v, int)}
+
+
 def as_list(value):
     """Return a list as it is and anything else as a list of one."""
     return list(value) if isinstance(value, (list, tuple)) else [value]
@@ -111,6 +139,12 @@ FILES = {
     for row in stop_on_input_error(read_datasets, located("config/datasets.tsv"))
 }
 DOWNLOADS = "resources/downloads"
+# What was named on the command line, as the command that rebuilds a result needs it.
+CONFIG_FILES = [
+    word
+    for name in workflow.overwrite_configfiles
+    for word in ("--configfile", os.path.relpath(name, ROOT))
+]
 DOMAIN_FILES = {}  # by domain: what it reads from outside, as named in its tables
 
 

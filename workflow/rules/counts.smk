@@ -474,3 +474,248 @@ rule evaluate_counts:
         "Collecting all scores"
     script:
         "../scripts/counts/evaluate_counts.py"
+
+
+rule plot_data:
+    input:
+        cube="<results>/counts/{dataset}/cube.nc",
+    output:
+        observed=figure("counts", "observed"),
+    log:
+        "<results>/logs/counts/plot_data/{dataset}.log",
+    benchmark:
+        "<results>/benchmarks/counts/plot_data/{dataset}.jsonl"
+    conda:
+        "../../envs/counts.yaml"
+    threads: 1
+    resources:
+        mem_mb=res("table", "mem_mb"),
+        runtime=res("small", "runtime"),
+    params:
+        code=code_of("headwater.counts.figures"),
+    message:
+        "Drawing the counts of {wildcards.dataset}"
+    script:
+        "../scripts/counts/plot_data.py"
+
+
+rule plot_fit:
+    input:
+        trace="<results>/counts/{dataset}/chosen/trace.csv",
+    output:
+        bound=figure("counts", "bound"),
+    log:
+        "<results>/logs/counts/plot_fit/{dataset}.log",
+    benchmark:
+        "<results>/benchmarks/counts/plot_fit/{dataset}.jsonl"
+    conda:
+        "../../envs/counts.yaml"
+    threads: 1
+    resources:
+        mem_mb=res("table", "mem_mb"),
+        runtime=res("small", "runtime"),
+    params:
+        code=code_of("headwater.counts.figures"),
+    message:
+        "Drawing the training of {wildcards.dataset}"
+    script:
+        "../scripts/counts/plot_fit.py"
+
+
+rule plot_selection:
+    input:
+        table="<results>/counts/{dataset}/select.tsv",
+        selected="<results>/counts/{dataset}/selected.yaml",
+    output:
+        selection=figure("counts", "selection"),
+    log:
+        "<results>/logs/counts/plot_selection/{dataset}.log",
+    benchmark:
+        "<results>/benchmarks/counts/plot_selection/{dataset}.jsonl"
+    conda:
+        "../../envs/counts.yaml"
+    threads: 1
+    resources:
+        mem_mb=res("table", "mem_mb"),
+        runtime=res("small", "runtime"),
+    params:
+        code=code_of("headwater.counts.figures"),
+    message:
+        "Drawing the choice of d and C for {wildcards.dataset}"
+    script:
+        "../scripts/counts/plot_selection.py"
+
+
+rule plot_stability:
+    input:
+        table="<results>/counts/{dataset}/stability.tsv",
+        chosen="<results>/counts/{dataset}/chosen/fit.json",
+    output:
+        stability=figure("counts", "stability"),
+    log:
+        "<results>/logs/counts/plot_stability/{dataset}.log",
+    benchmark:
+        "<results>/benchmarks/counts/plot_stability/{dataset}.jsonl"
+    conda:
+        "../../envs/counts.yaml"
+    threads: 1
+    resources:
+        mem_mb=res("table", "mem_mb"),
+        runtime=res("small", "runtime"),
+    params:
+        code=code_of("headwater.counts.figures"),
+    message:
+        "Drawing the agreement of the fits of {wildcards.dataset}"
+    script:
+        "../scripts/counts/plot_stability.py"
+
+
+rule plot_components:
+    input:
+        cube="<results>/counts/{dataset}/cube.nc",
+        posterior="<results>/counts/{dataset}/chosen/posterior.nc",
+        posteriors=restarts("posterior.nc"),
+    output:
+        mixing=figure("counts", "mixing"),
+        sources=figure("counts", "sources"),
+        regimes=figure("counts", "regimes"),
+        fitted=figure("counts", "fitted"),
+    log:
+        "<results>/logs/counts/plot_components/{dataset}.log",
+    benchmark:
+        "<results>/benchmarks/counts/plot_components/{dataset}.jsonl"
+    conda:
+        "../../envs/counts.yaml"
+    threads: 1
+    resources:
+        mem_mb=res("table", "mem_mb"),
+        runtime=res("small", "runtime"),
+    params:
+        marks=counts_setting("marks"),
+        code=code_of("headwater.counts.figures"),
+    message:
+        "Drawing the components of {wildcards.dataset}"
+    script:
+        "../scripts/counts/plot_components.py"
+
+
+rule plot_recovery:
+    input:
+        scores="<results>/counts/{dataset}/recovery.tsv",
+    output:
+        recovery=figure("counts", "recovery"),
+    log:
+        "<results>/logs/counts/plot_recovery/{dataset}.log",
+    benchmark:
+        "<results>/benchmarks/counts/plot_recovery/{dataset}.jsonl"
+    conda:
+        "../../envs/counts.yaml"
+    threads: 1
+    resources:
+        mem_mb=res("table", "mem_mb"),
+        runtime=res("small", "runtime"),
+    params:
+        dataset=lambda wildcards: wildcards.dataset,
+        code=code_of("headwater.counts.figures"),
+    message:
+        "Drawing what was found in {wildcards.dataset} beside the truth"
+    script:
+        "../scripts/counts/plot_recovery.py"
+
+
+rule plot_forecasts:
+    input:
+        cube="<results>/counts/{dataset}/cube.nc",
+        scores="<results>/counts/{dataset}/forecasts.tsv",
+        pit="<results>/counts/{dataset}/pit.tsv",
+        forecasts=first_fold_forecasts,
+    output:
+        scores=figure("counts", "scores"),
+        forecasts=figure("counts", "forecasts"),
+        pit=figure("counts", "pit"),
+    log:
+        "<results>/logs/counts/plot_forecasts/{dataset}.log",
+    benchmark:
+        "<results>/benchmarks/counts/plot_forecasts/{dataset}.jsonl"
+    conda:
+        "../../envs/counts.yaml"
+    threads: 1
+    resources:
+        mem_mb=res("table", "mem_mb"),
+        runtime=res("small", "runtime"),
+    params:
+        dataset=lambda wildcards: wildcards.dataset,
+        code=code_of("headwater.counts.figures"),
+    message:
+        "Drawing the forecasts of {wildcards.dataset}"
+    script:
+        "../scripts/counts/plot_forecasts.py"
+
+
+rule plot_perturbation:
+    input:
+        cube="<results>/counts/{dataset}/cube.nc",
+        response="<results>/counts/{dataset}/perturbation.nc",
+    output:
+        perturbation=figure("counts", "perturbation"),
+    log:
+        "<results>/logs/counts/plot_perturbation/{dataset}.log",
+    benchmark:
+        "<results>/benchmarks/counts/plot_perturbation/{dataset}.jsonl"
+    conda:
+        "../../envs/counts.yaml"
+    threads: 1
+    resources:
+        mem_mb=res("table", "mem_mb"),
+        runtime=res("small", "runtime"),
+    params:
+        code=code_of("headwater.counts.figures"),
+    message:
+        "Drawing the answer of {wildcards.dataset} to an intervention"
+    script:
+        "../scripts/counts/plot_perturbation.py"
+
+
+rule report_counts:
+    input:
+        metrics="<results>/counts/metrics.tsv",
+        provenance="<results>/counts/provenance.json",
+        figures=[f for name in COUNT_SETS for f in counts_figures(name)],
+        cubes=[f"<results>/counts/{name}/cube.nc" for name in COUNT_SETS],
+        checks=[f"<results>/counts/{name}/check.json" for name in COUNT_SETS],
+        selected=[f"<results>/counts/{name}/selected.yaml" for name in COUNT_SETS],
+        fits=[f"<results>/counts/{name}/chosen/fit.json" for name in COUNT_SETS],
+    output:
+        page=report(
+            "<results>/counts/report/index.html",
+            category="Report",
+            labels={"page": "counts"},
+        ),
+        head="<results>/counts/report/head.json",
+    log:
+        "<results>/logs/counts/report_counts.log",
+    benchmark:
+        "<results>/benchmarks/counts/report_counts.jsonl"
+    conda:
+        "../../envs/counts.yaml"
+    threads: 1
+    resources:
+        mem_mb=res("table", "mem_mb"),
+        runtime=res("small", "runtime"),
+    params:
+        datasets=[
+            {
+                "name": name,
+                "title": entry.title,
+                "kind": {"simulation": "simulated", "weather": "embedded"}.get(
+                    entry.reader, "simulated" if has_truth(name) else "real"
+                ),
+                "figures": counts_figure_names(name),
+            }
+            for name, entry in COUNT_SETS.items()
+        ],
+        code=code_of("headwater.counts.report"),
+    message:
+        "Writing the page of counts"
+    script:
+        "../scripts/counts/report_counts.py"

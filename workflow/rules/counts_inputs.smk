@@ -154,3 +154,31 @@ def fit_options(rule, mode):
         }
 
     return options
+
+
+def counts_figure_names(dataset):
+    """Return the names of the figures of a data set, in the order of the page."""
+    seeds = COUNT_SETTINGS[dataset]["seeds"]
+    return [
+        "observed",
+        "bound",
+        *(["selection"] if len(grid_of(dataset)) > 1 else []),
+        *(["stability"] if seeds > 1 else []),
+        *("mixing", "sources", "regimes", "fitted"),
+        *(["recovery"] if has_truth(dataset) else []),
+        *("scores", "forecasts", "pit", "perturbation"),
+    ]
+
+
+def counts_figures(dataset):
+    """Return the files of all figures of a data set."""
+    return [
+        f"<results>/counts/{dataset}/figures/{name}.{kind}"
+        for name in counts_figure_names(dataset)
+        for kind in ("svg", "png", "tsv", "json")
+    ]
+
+
+def first_fold_forecasts(wildcards):
+    """Return the forecasts of the first fold, the model first, for the panels."""
+    return [f for f in forecast_files(wildcards) if f.endswith("/fold00.nc")]

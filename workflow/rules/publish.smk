@@ -3,7 +3,7 @@
 
 rule report_provenance:
     input:
-        data=lambda wildcards: [data_file(f) for f in DOMAIN_FILES[wildcards.domain]],
+        data=domain_data,
         metrics="<results>/{domain}/metrics.tsv",
     output:
         provenance="<results>/{domain}/provenance.json",
@@ -16,11 +16,13 @@ rule report_provenance:
         mem_mb=res("small", "mem_mb"),
         runtime=res("small", "runtime"),
     params:
+        domain=lambda wildcards: wildcards.domain,
         config=config,
-        files=lambda wildcards: {
-            data_file(f): FILES.get(f, {}) for f in DOMAIN_FILES[wildcards.domain]
-        },
-        benchmarks=lambda wildcards: f"results/{config['run']}/benchmarks/{wildcards.domain}",
+        files=domain_rows,
+        benchmarks=lambda wildcards: f"results/{config['run']}/benchmarks",
+        threads_of=rule_threads,
+        repository=os.path.relpath(ROOT),
+        configfiles=CONFIG_FILES,
     message:
         "Writing down what {wildcards.domain} was made from, with what and how long it took"
     script:
@@ -30,7 +32,7 @@ rule report_provenance:
 rule report_index:
     input:
         pages=[f"<results>/{domain}/report/index.html" for domain in DOMAINS],
-        metrics=[f"<results>/{domain}/metrics.tsv" for domain in DOMAINS],
+        heads=[f"<results>/{domain}/report/head.json" for domain in DOMAINS],
     output:
         page=report("<results>/index.html", category="Report", labels={"page": "start"}),
     log:
@@ -54,9 +56,13 @@ rule report_index:
 rule report_crate:
     input:
         pages=[f"<results>/{domain}/report/index.html" for domain in DOMAINS],
+        metrics=[f"<results>/{domain}/metrics.tsv" for domain in DOMAINS],
         provenance=[f"<results>/{domain}/provenance.json" for domain in DOMAINS],
+        index="<results>/index.html",
     output:
         crate="<results>/ro-crate-metadata.json",
+        workflow="<results>/Snakefile",
+        config="<results>/config.yaml",
     log:
         "<results>/logs/report_crate.log",
     conda:
@@ -66,7 +72,8 @@ rule report_crate:
         mem_mb=res("small", "mem_mb"),
         runtime=res("small", "runtime"),
     params:
-        run=config["run"],
+        snakefile=os.path.relpath(ROOT / "Snakefile"),
+        config=config,
         code=code_of("headwater.core.crate"),
     message:
         "Packing the run as a research object"

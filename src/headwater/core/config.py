@@ -151,6 +151,20 @@ def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any
     return result
 
 
+def with_lists(settings: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings of a table row with single values as lists where `schema` wants a list."""
+    result: dict[str, Any] = {}
+    for key, value in settings.items():
+        part = schema.get("properties", {}).get(key, {})
+        if isinstance(value, Mapping):
+            result[key] = with_lists(value, part)
+        elif part.get("type") == "array" and not isinstance(value, list):
+            result[key] = [value]
+        else:
+            result[key] = value
+    return result
+
+
 def parse_settings(text: str) -> dict[str, Any]:
     """Return ``a.b=1,2;c=x`` as nested mappings with YAML-typed values; commas make lists.
 

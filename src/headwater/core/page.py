@@ -214,6 +214,14 @@ def load_figures(folder: str | Path, prefix: str = "", link: str = "figures") ->
     ]
 
 
+def load_named(folder: str | Path, names: Sequence[str], prefix: str) -> list[Figure]:
+    """Read the named figures of a data set; on the page they are called ``<prefix>-<name>``."""
+    return [
+        replace(load_figure(folder, name, f"../{prefix}/figures"), name=f"{prefix}-{name}")
+        for name in names
+    ]
+
+
 def figure_of(plot: style.Plot, name: str, file: str = "") -> Figure:
     """Return a plot as a figure of a page without writing it."""
     return Figure(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from headwater.core.config import merged, nearest, parse_settings, problems
+from headwater.core.config import merged, nearest, parse_settings, problems, with_lists
 from headwater.core.errors import InputError
 
 COLUMNS = ("dataset", "title", "reader", "files", "metadata", "taxonomy", "prepare", "settings")
@@ -158,7 +158,7 @@ def settings_of(
         If the row's settings do not fit the schema.
     """
     own = merged(entry.settings, {"prepare": entry.prepare} if entry.prepare else {})
-    settings = merged(counts, own)
+    settings = merged(counts, with_lists(own, schema))
     lines = problems(settings, schema)
     if lines:
         raise InputError(

@@ -17,6 +17,7 @@ from headwater.core.comparison import (
     comparison_table,
     duel,
     head_rows,
+    is_null,
     winner_sentence,
 )
 from headwater.core.format import format_interval, format_value
@@ -34,6 +35,9 @@ from headwater.core.page import (
     Text,
 )
 from headwater.core.reproducibility import reproducibility
+from headwater.core.style import Plot
+
+from .figures import perturbation, score_bars
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -301,3 +305,80 @@ def _head_tables(
 def _all_scores(metrics: pd.DataFrame, file: str) -> list[Block]:
     caption = f"{format_value(len(metrics))} rows, one number each, with intervals where defined."
     return [Table("all-scores", "metrics.tsv", metrics, caption, file)]
+
+
+def dataset_report(
+    about: Mapping[str, Any],
+    *,
+    cube: xr.Dataset,
+    check: Mapping[str, Any],
+    selected: Mapping[str, Any],
+    fit: Mapping[str, Any],
+    figures: Sequence[Figure],
+) -> DatasetReport:
+    """Return what the page shows of a data set from the files of its stages.
+
+    Parameters
+    ----------
+    about : mapping
+        name, title, kind.
+    check, fit : mapping
+        check.json of the cube and fit.json of the chosen fit, with their warnings.
+    """
+    import pandas as pd
+
+    shown = [f for f in figures if selected["C"] > 1 or not f.name.endswith("-regimes")]
+    return DatasetReport(
+        name=about["name"],
+        title=about["title"],
+        cube=cube,
+        figures=shown,
+        kind=about["kind"],
+        selected=selected,
+        starts=pd.DataFrame(fit["starts"]),
+        warnings=[*check["warnings"], *fit["warnings"]],
+        notes=[_fit_note(selected, fit)],
+    )
+
+
+def _fit_note(selected: Mapping[str, Any], fit: Mapping[str, Any]) -> str:
+    how = selected.get("criterion", "given in the configuration")
+    return (
+        f"{selected['d']} sources with {selected['C']} regimes ({how}); training stopped after"
+        f" {fit['epochs']} epochs ({fit['stopped']}) at {format_value(fit['elbo_per_entry'])} nat"
+        " per observed count. The table of starts shows where the trial fits ended."
+    )
+
+
+def recovery_bars(scores: pd.DataFrame, dataset: str) -> Plot:
+    """Draw the recovery scores of one data set, with chance beside the cosine."""
+    _, rows = head_rows(scores, dataset, RECOVERY)[0]
+    null = rows[rows["method"].map(is_null) & (rows["metric"] == "mixing_cosine")]
+    chance = {"mixing_cosine": float(null["value"].iloc[0])} if len(null) else {}
+    kept = rows[~rows["method"].map(is_null)]
+    return score_bars(kept, RECOVERY, "What was found, against the truth", chance)
+
+
+def forecast_bars(scores: pd.DataFrame, dataset: str) -> Plot:
+    """Draw the forecast scores of one data set, after the origin only."""
+    tables = head_rows(scores, dataset, FORECAST)
+    label, rows = next((t for t in tables if "horizon" in t[0]), tables[0])
+    return score_bars(rows, FORECAST, f"Forecasts of held-out series ({label})")
+
+
+def response_plot(response: xr.Dataset, cube: xr.Dataset) -> Plot:
+    """Draw the answer to the first intervention, in natural logarithms."""
+    first = response.isel(intervention=0)
+    scale = float(np.log(2))
+    name = "log2_fold_change"
+    start = int(first["start"])
+    times = np.nanmean(cube["time"].values, axis=0)
+    marks = [{"time": float(times[start]), "label": "begins"}]
+    return perturbation(
+        first[name] * scale,
+        first[f"{name}_q05"] * scale,
+        first[f"{name}_q95"] * scale,
+        str(first["intervention"].values),
+        cube,
+        marks,
+    )

@@ -4,9 +4,8 @@ from headwater.core.script import run
 
 
 def main(inputs, outputs, params, threads, log):
-    from headwater.core.metrics import collect
-
     from headwater.core.io import read_table, write_table
+    from headwater.core.metrics import collect
 
     write_table(outputs.metrics, collect(read_table(path) for path in inputs.scores))
 

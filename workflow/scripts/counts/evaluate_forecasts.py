@@ -6,9 +6,8 @@ from headwater.core.script import run
 
 
 def main(inputs, outputs, params, threads, log):
-    from headwater.counts.scores import score_forecasts
-
     from headwater.core.io import read_dataset, write_table
+    from headwater.counts.scores import score_forecasts
 
     forecasts = {
         (method_of(path), Path(path).stem): read_dataset(path) for path in inputs.forecasts

@@ -5,9 +5,9 @@ from headwater.core.script import run
 
 def main(inputs, outputs, params, threads, log):
     import pandas as pd
-    from headwater.counts.scores import recovery
 
     from headwater.core.io import read_dataset, write_table
+    from headwater.counts.scores import recovery
 
     cube = read_dataset(inputs.cube)
     found = {"plnica": read_dataset(inputs.posterior)}

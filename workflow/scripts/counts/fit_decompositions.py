@@ -4,9 +4,8 @@ from headwater.core.script import run
 
 
 def main(inputs, outputs, params, threads, log):
-    from headwater.counts.baselines import DECOMPOSITIONS
-
     from headwater.core.io import read_dataset, read_yaml, write_dataset
+    from headwater.counts.baselines import DECOMPOSITIONS
 
     cube = read_dataset(inputs.cube)
     d = read_yaml(inputs.selected)["d"]

@@ -6,10 +6,9 @@ from headwater.core.script import run
 
 
 def main(inputs, outputs, params, threads, log):
+    from headwater.core.io import read_dataset, read_json, write_torch
     from headwater.counts.fit import FitConfig, fit_plnica
     from headwater.counts.split import training_part
-
-    from headwater.core.io import read_dataset, read_json, write_torch
 
     options = dict(params.options)
     fold, seed, work = (options.pop(name) for name in ("fold", "seed", "work"))

@@ -6,8 +6,6 @@ from headwater.core.script import run
 
 
 def main(inputs, outputs, params, threads, log):
-    from headwater.counts.fit import FitConfig, fit_plnica
-
     from headwater.core.io import (
         read_dataset,
         read_yaml,
@@ -17,6 +15,7 @@ def main(inputs, outputs, params, threads, log):
         write_torch,
     )
     from headwater.core.provenance import versions
+    from headwater.counts.fit import FitConfig, fit_plnica
 
     options = dict(params.options) | {k: read_yaml(inputs.selected)[k] for k in ("d", "C")}
     _, seed, work = (options.pop(name) for name in ("fold", "seed", "work"))

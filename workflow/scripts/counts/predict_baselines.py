@@ -4,10 +4,9 @@ from headwater.core.script import run
 
 
 def main(inputs, outputs, params, threads, log):
+    from headwater.core.io import read_dataset, read_json, write_dataset
     from headwater.counts.baselines import FORECASTERS, forecast_origins
     from headwater.counts.split import held_out_part, training_part
-
-    from headwater.core.io import read_dataset, read_json, write_dataset
 
     cube, folds = read_dataset(inputs.cube), read_json(inputs.folds)
     training = training_part(cube, folds, params.fold)

@@ -4,10 +4,9 @@ from headwater.core.script import run
 
 
 def main(inputs, outputs, params, threads, log):
+    from headwater.core.io import read_dataset, read_torch, write_dataset
     from headwater.counts.model import Model
     from headwater.counts.perturb import perturb
-
-    from headwater.core.io import read_dataset, read_torch, write_dataset
 
     model = Model.from_state(read_torch(inputs.model))
     cube = read_dataset(inputs.cube)

@@ -4,9 +4,8 @@ from headwater.core.script import run
 
 
 def main(inputs, outputs, params, threads, log):
-    from headwater.counts.cube import prepare_cube
-
     from headwater.core.io import write_dataset, write_json, write_table
+    from headwater.counts.cube import prepare_cube
 
     cube, dropped, report = prepare_cube(inputs.source, params.prepare)
     cube.attrs["title"] = params.title

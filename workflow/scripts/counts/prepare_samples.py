@@ -4,9 +4,8 @@ from headwater.core.script import run
 
 
 def main(inputs, outputs, params, threads, log):
-    from headwater.counts.tables import read_sample_table
-
     from headwater.core.io import write_dataset
+    from headwater.counts.tables import read_sample_table
 
     table = read_sample_table(
         one(inputs.counts), one(inputs.metadata), one(inputs.taxonomy), params.prepare

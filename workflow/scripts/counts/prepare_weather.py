@@ -4,9 +4,8 @@ from headwater.core.script import run
 
 
 def main(inputs, outputs, params, threads, log):
-    from headwater.counts.weather import embedded_weather
-
     from headwater.core.io import write_dataset
+    from headwater.counts.weather import embedded_weather
 
     write_dataset(outputs.daily, embedded_weather())
 

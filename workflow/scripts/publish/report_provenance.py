@@ -19,18 +19,18 @@ def main(inputs, outputs, params, threads, log):
         )
         for path, row in params.files.items()
     ]
+    timed = sorted(Path(params.benchmarks).rglob("*.jsonl"))
+    command = " ".join(["snakemake", params.domain, *params.configfiles])
     provenance = build_provenance(
         domain=params.domain,
         run=params.config["run"],
         inputs=records,
         config=params.config,
-        packages=params.packages,
         seeds={"run": params.config["seed"]},
         threads=params.threads_of,
-        benchmarks=read_benchmarks(sorted(Path(params.benchmarks).rglob("*.jsonl"))),
+        benchmarks=read_benchmarks(timed, domain=params.domain),
         repository=params.repository,
-        command=f"snakemake {params.domain}" + params.configfiles,
-        notes=params.notes,
+        command=command,
     )
     write_json(outputs.provenance, provenance)
 
