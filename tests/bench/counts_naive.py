@@ -1,8 +1,9 @@
 """A straightforward implementation of the same model, to measure ours against.
 
-Written as the model is read in counts.md §2-3: at every step the GRU runs over the prefix up to
-it, moments and regime weights go forward in Python loops over steps, all parameters are learnt
-by autograd. Vectorised over series, sources and features. Nothing is slowed down on purpose.
+Written as the model is read in counts.md §2-3: at every step the GRU runs over what q of that
+step may see (as in the published code), moments and regime weights go forward in Python loops
+over steps, all parameters are learnt by autograd. Vectorised over series, sources and features.
+Nothing is slowed down on purpose.
 """
 
 from __future__ import annotations
@@ -22,15 +23,17 @@ class NaivePLNICA(nn.Module):
     ----------
     features, sources, regimes : int
         K, d, C.
+    mode : ``smooth`` or ``predictive``
+        Whether q at a step sees the whole series or only the steps up to it.
     hidden, layers : int
         Of the GRU.
     shared : sequence of int
         Sizes of the layers between GRU and heads.
     """
 
-    def __init__(self, features, sources, regimes, hidden=4, layers=2, shared=(16, 8)):
+    def __init__(self, features, sources, regimes, mode, hidden=4, layers=2, shared=(16, 8)):
         super().__init__()
-        self.sources, self.regimes = sources, regimes
+        self.sources, self.regimes, self.mode = sources, regimes, mode
         shape = (sources, regimes)
         self.weights = nn.Parameter(torch.randn(features, sources))
         self.intercept = nn.Parameter(torch.zeros(features))
@@ -63,7 +66,8 @@ class NaivePLNICA(nn.Module):
         inputs = torch.cat([share, offset.unsqueeze(-1)], -1)
         alphas, betas, ps = [], [], []
         for t in range(counts.shape[1]):
-            states, _ = self.gru(inputs[:, : t + 1])
+            seen = inputs if self.mode == "smooth" else inputs[:, : t + 1]
+            states, _ = self.gru(seen)
             summary = self.shared(torch.cat([states[:, -1], inputs[:, t]], -1))
             alphas.append(0.95 * torch.tanh(self.heads["alpha"](summary)))
             betas.append(self.heads["beta"](summary))
@@ -122,5 +126,5 @@ def train(model, counts, offset, epochs, lr=1e-3):
         (-elbo).backward()
         nn.utils.clip_grad_norm_(model.parameters(), 5.0)
         optimiser.step()
-        values.append(float(elbo))
+        values.append(elbo.item())
     return values
