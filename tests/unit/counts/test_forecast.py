@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -6,8 +8,9 @@ from scipy.stats import kstest, norm, poisson
 from true_model import true_model
 
 from headwater.core.errors import InputError
+from headwater.counts import forecast as module
 from headwater.counts import simulate as sim
-from headwater.counts.forecast import forecast, forecast_origins, origin_states
+from headwater.counts.forecast import count_moments, forecast, forecast_origins, origin_states
 from headwater.counts.particles import Particles, advance, law_of
 
 SETTINGS = {"t0": [4], "exposure": "last", "draws": 100, "filter": "particle"}
@@ -158,8 +161,6 @@ def test_one_step_moments_are_those_of_a_poisson_log_normal():
     p = one_source(1, [0.5], [0.4], [0.3])
     cube = sim.simulate(p, 3, 4, 0, log_offset=1.0)
     law, _ = states(cube, 2, 50)
-    from headwater.counts.forecast import count_moments
-
     s = np.array([-1.0, 0.2, 1.5])
     state = Particles(s[:, None, None], np.zeros((3, 1, 1), dtype=int), np.zeros((3, 1)))
     mean, var = count_moments(law, state, 2, np.full((3, 2), 1.0))
@@ -185,8 +186,6 @@ def test_long_horizons_reach_the_stationary_law_with_marginal_variance():
 def test_moments_agree_with_draws_of_two_regimes():
     cube = sim.simulate_scenario("two_regimes", 4)
     law, state = states(cube.isel(series=slice(0, 5)), 6, 20000)
-    from headwater.counts.forecast import count_moments
-
     base = np.full((5, 12), 2.0)
     mean, _ = count_moments(law, state, 6, base)
     rng = np.random.default_rng(0)
@@ -257,3 +256,44 @@ def test_encoder_state_needs_a_predictive_model():
     cube = sim.simulate_scenario("tiny", 1)
     with pytest.raises(InputError, match="predictive"):
         forecast_origins(true_model(cube, "smooth"), cube, SETTINGS | {"filter": "encoder"}, 0)
+
+
+def gap_case(seed=0):
+    p = one_source(1, [0.6], [0.4], [0.3])
+    p = p | {"ar_coef": np.array([[0.6]]), "ar_bias": np.array([[0.4]])}
+    cube = sim.simulate(p, 40, 12, seed, log_offset=2.0)
+    model = true_model(cube)
+    return cube, model, replace(model, config=replace(model.config, time_model="gap"))
+
+
+def test_gap_with_unit_intervals_is_step():
+    cube, step, gap = gap_case()
+    one, two = (forecast(m, cube, 5, n_draws=100, seed=1) for m in (step, gap))
+    for name in one:
+        np.testing.assert_allclose(one[name], two[name], rtol=1e-9)
+
+
+def test_gap_of_three_forgets_as_three_steps_do():
+    cube, _, gap = gap_case()
+    cube["time"].values[:, 6:] += 2  # step 6 comes three units after step 5
+    far = forecast(gap, cube, 6, n_draws=4000, seed=1)["mean"][:, 0]
+    cube["time"].values[:, 6:] -= 2
+    near = forecast(gap, cube, 6, n_draws=4000, seed=1)["mean"][:, 2]
+    np.testing.assert_allclose(far, near, rtol=0.05)
+
+
+def test_blocks_of_series_change_nothing_but_the_draws(monkeypatch):
+    cube = sim.simulate_scenario("tiny", 1)
+    model = true_model(cube)
+    whole = forecast(model, cube, 6, n_draws=4000)["mean"]
+    monkeypatch.setattr(module, "BLOCK", 5)
+    parts = forecast(model, cube, 6, n_draws=4000)["mean"]
+    np.testing.assert_allclose(parts, whole, rtol=0.1)
+    assert (parts != whole).any()
+
+
+def test_no_origins_given_takes_the_default_ones():
+    origins = pytest.importorskip("headwater.counts.origins")
+    cube = sim.simulate_scenario("tiny", 1)
+    f = forecast_origins(true_model(cube), cube, SETTINGS | {"t0": []}, 0)
+    assert f["t0"].values.tolist() == list(origins.default_origins(14))
