@@ -214,16 +214,20 @@ def count_moments(
     """
     n, P, d = state.source.shape
     rows, m, v = predicted(law, state, t, n, P)
-    log_first = np.zeros((n, P, len(law.mixing)))
-    log_second = np.zeros_like(log_first)
+    first, second = np.exp(base)[:, None], np.exp(2 * base)[:, None]
     for i in range(d):
-        g = law.mixing[:, i, None]  # (K, 1) against (n, P, 1, C)
-        p, mi, vi = (x[:, :, i, None, :] for x in (rows, m, v))
-        log_first += np.log((p * np.exp(g * mi + g**2 * vi / 2)).sum(-1))
-        log_second += np.log((p * np.exp(2 * g * mi + 2 * g**2 * vi)).sum(-1))
-    # the cap keeps an exploding path from turning into inf - inf
-    first = np.exp(np.minimum(log_first + base[:, None], MAX_LOG_RATE)).mean(1)
-    second = np.exp(np.minimum(log_second + 2 * base[:, None], 2 * MAX_LOG_RATE)).mean(1)
+        g = law.mixing[:, i]
+        one = two = 0.0
+        for c in range(rows.shape[-1]):
+            chance, mean, var = (x[:, :, i, c, None] for x in (rows, m, v))
+            # the caps keep an exploding path from turning into inf - inf
+            factor = np.exp(np.clip(g * mean + g**2 * var / 2, -200, 200))
+            one = one + chance * factor
+            # E exp(2 g s) = (E exp(g s))^2 exp(g^2 v) for a Gaussian
+            two = two + chance * factor * factor * np.exp(np.minimum(g**2 * var, 200))
+        first, second = first * one, second * two
+    first = np.minimum(first, np.exp(MAX_LOG_RATE)).mean(1)
+    second = np.minimum(second, np.exp(2 * MAX_LOG_RATE)).mean(1)
     return first, first + second - first**2
 
 
