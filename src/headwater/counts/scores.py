@@ -26,7 +26,7 @@ from headwater.core.metrics import (
 from . import agreement
 from .forecast_scores import series_scores
 
-__all__ = ["paired_tests", "recovery", "score_forecasts"]
+__all__ = ["paired_tests", "recovery", "score_forecasts", "score_reconstruction"]
 
 UNITS = {
     "deviance": "nat per entry",
@@ -253,6 +253,22 @@ def score_forecasts(
                 metric_row(dataset, name, "pit_misplaced", value, setting=setting, split="horizon")
             )
     return metric_frame(rows), detail, _pit_table(pits)
+
+
+def score_reconstruction(
+    cube: xr.Dataset, posteriors: Mapping[tuple[str, str], xr.Dataset], dataset: str, seed: int
+) -> pd.DataFrame:
+    """Score ``expected_count`` of series held out, all of whose steps the encoder was given.
+
+    Parameters and result as of `score_forecasts`; split is ``reconstruction``.
+    """
+    means = {
+        key: p[["expected_count"]].rename(expected_count="mean").expand_dims(t0=[0])
+        for key, p in posteriors.items()
+    }
+    scores, _, _ = score_forecasts(cube, means, dataset, seed)
+    kept = scores[scores["split"] == "horizon"].assign(split="reconstruction")
+    return kept.reset_index(drop=True)
 
 
 def paired_tests(detail: pd.DataFrame, method: str, metric: str = "deviance") -> pd.DataFrame:
