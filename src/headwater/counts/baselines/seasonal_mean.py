@@ -8,12 +8,15 @@ import xarray as xr
 from .common import log_rates, rates_of
 from .forecaster import Forecaster, mean_path, mean_path_of_others
 
+NEARLY = 0.9
+
 
 def find_period(paths: np.ndarray) -> int:
     """Return the lag (2 to T / 2) at which paths (n, T, K) resemble themselves most.
 
     The autocorrelation is pooled over series and features after centring each; the lag must be
-    a local peak above 0. With none, T: then every step is a phase of its own.
+    a local peak above 0, and the first of those nearly as high as the highest, as every multiple
+    of a period is one. With none, T: then every step is a phase of its own.
     """
     steps = paths.shape[1]
     seen = ~np.isnan(paths)
@@ -31,7 +34,8 @@ def find_period(paths: np.ndarray) -> int:
     peak = (inner > value[:-2]) & (inner >= value[2:]) & (inner > 0)
     if not peak.any():
         return steps
-    return int(lags[1:-1][np.where(peak, inner, -np.inf).argmax()])
+    height = np.where(peak, inner, -np.inf)
+    return int(lags[1:-1][(height >= NEARLY * height.max()).argmax()])
 
 
 class SeasonalMean(Forecaster):
