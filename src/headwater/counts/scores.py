@@ -232,8 +232,9 @@ def score_forecasts(
         for split, metric, column in _columns(part):
             units = part.groupby("series", sort=False)[column].mean().dropna().to_numpy()
             interval = mean_interval(units, seed=seed)
-            if metric.startswith("coverage"):
-                interval = Interval(max(interval.low, 0.0), min(interval.high, 1.0))
+            # no score is below 0, no coverage above 1; NaN stays NaN
+            top = 1.0 if metric.startswith("coverage") else np.inf
+            interval = Interval(*(float(e) for e in np.clip(interval, 0.0, top)))
             rows.append(
                 metric_row(
                     dataset,

@@ -164,6 +164,18 @@ def test_a_calibrated_forecast_covers_and_has_a_flat_pit():
     assert tests.loc["baseline:n", "effect"] < -0.9 and tests.loc["baseline:n", "p_value"] < 1e-6
 
 
+def test_no_interval_leaves_the_range_of_its_score():
+    cube = cube_of(np.full((4, 6, 2), 5))
+    mean = np.full((4, 6, 2), 5.0)
+    mean[0] = 5000.0  # one series goes wrong by far: Student's interval would reach below 0
+    wide = [np.full(mean.shape, v) for v in (0.0, 9.0)]
+    wide[1][1] = 1.0  # and one is not covered
+    forecast = forecast_of(cube, mean, [3], q05=wide[0], q95=wide[1])
+    rows = score_forecasts(cube, {("baseline:a", "f"): forecast}, "x", 0)[0].set_index("metric")
+    assert rows.loc["deviance", "ci_low"].eq(0).all() and rows.loc["deviance", "value"].gt(0).all()
+    assert rows.loc["coverage90", "value"] == 0.75 and rows.loc["coverage90", "ci_high"] == 1
+
+
 def test_reconstruction_scores_all_steps():
     cube = cube_of(np.full((3, 5, 2), 4))
     posterior = xr.Dataset(
