@@ -229,31 +229,26 @@ def score_forecasts(
     rows: list[dict[str, Any]] = []
     for method, part in detail.groupby("method", sort=False):
         name, setting = _name_and_setting(str(method), str(part["exposure"].iloc[0]))
-        for split, metric, column in _columns(part):
-            units = part.groupby("series", sort=False)[column].mean().dropna().to_numpy()
-            interval = mean_interval(units, seed=seed)
-            # no score is below 0, no coverage above 1; NaN stays NaN
-            top = 1.0 if metric.startswith("coverage") else np.inf
-            interval = Interval(*(float(e) for e in np.clip(interval, 0.0, top)))
-            rows.append(
-                metric_row(
-                    dataset,
-                    name,
-                    metric,
-                    units.mean() if len(units) else float("nan"),
-                    setting=setting,
-                    split=split,
-                    interval=interval,
-                    n=len(units),
-                    unit=UNITS.get(metric, ""),
-                )
-            )
-        if str(method) in pits:
-            value = _misplaced(pits[str(method)])
-            rows.append(
-                metric_row(dataset, name, "pit_misplaced", value, setting=setting, split="horizon")
-            )
+        for split, metric, value, extra in _method_scores(part, pits.get(str(method)), seed):
+            own = {"setting": setting, "split": split, **extra}
+            rows.append(metric_row(dataset, name, metric, value, **own))
     return metric_frame(rows), detail, _pit_table(pits)
+
+
+def _method_scores(
+    part: pd.DataFrame, pit: np.ndarray | None, seed: int
+) -> Iterator[tuple[str, str, float, dict[str, Any]]]:
+    """Yield split, metric, mean over series, and interval, n and unit of one method."""
+    for split, metric, column in _columns(part):
+        units = part.groupby("series", sort=False)[column].mean().dropna().to_numpy()
+        # no score is below 0, no coverage above 1; NaN stays NaN
+        top = 1.0 if metric.startswith("coverage") else np.inf
+        ends = np.clip(mean_interval(units, seed=seed), 0.0, top)
+        value = float(units.mean()) if len(units) else float("nan")
+        extra = {"interval": tuple(ends.tolist()), "n": len(units), "unit": UNITS.get(metric, "")}
+        yield split, metric, value, extra
+    if pit is not None:
+        yield "horizon", "pit_misplaced", _misplaced(pit), {}
 
 
 def score_reconstruction(
