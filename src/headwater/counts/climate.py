@@ -2,14 +2,13 @@
 
 Days are counted in the calendar of the file (standard, noleap, 360_day), never converted. The
 full grid of periods is built first, so a period without rows is unobserved, not zero. Data are
-read in chunks over space, so a grid larger than memory works.
+read a block at a time, so a grid larger than memory works.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ import xarray as xr
 from headwater.core.config import nearest
 from headwater.core.errors import InputError
 
+from .daily import BLOCK_BYTES, open_daily
 from .regions import axis_names, pool, stack_cells
 from .settings import PrepareSettings
 from .units import convert
@@ -28,7 +28,6 @@ OPERATORS = {
     "<=": operator.le,
     "<": operator.lt,
 }
-CHUNK_BYTES = 64 * 2**20
 FEW_STATIONS = 5
 LOOSE = 0.3  # mean share of event days above which Poisson is a loose law
 WET = 1.0  # mm day-1, of percentiles over wet days
@@ -49,26 +48,6 @@ def read_events(
     shown = ", ".join(files)
     counted = event_days(daily, options, chosen_events(events, options, daily, shown), shown)
     return sample_table(counted, options, shown)
-
-
-def open_daily(files: Sequence[str]) -> xr.Dataset:
-    """Open NetCDF or Zarr files lazily, along time when there are several."""
-    coder = xr.coders.CFDatetimeCoder(use_cftime=None)
-    parts = []
-    for name in files:
-        path = Path(name)
-        try:
-            if path.suffix == ".zarr":
-                part = xr.open_zarr(path, decode_times=coder)
-            else:
-                part = xr.open_dataset(path, decode_times=coder, chunks={})
-        except (OSError, ValueError) as error:
-            raise InputError(path, "", f"not readable ({error})", "NetCDF or Zarr") from None
-        parts.append(part)
-    data = parts[0] if len(parts) == 1 else xr.concat(parts, "time", join="outer")
-    if "time" not in data.dims:
-        raise InputError(files[0], "", "no dimension time", "daily data along time")
-    return data.sortby("time")
 
 
 def chosen_events(
@@ -122,15 +101,15 @@ def event_days(
         calendar says there are; coordinates year and month of each period. For regions all
         three are cell-days.
     """
-    starts, lengths, periods = period_grid(daily["time"], options.freq, file)
+    index, lengths, periods = period_grid(daily["time"], options.freq, file)
     counts, valid = [], []
     for event in events:
         name = options.variables.get(event["var"], event["var"])
-        values = convert(_chunked(daily[name]), event["units"], name, file)
+        values = convert(daily[name], event["units"], name, file)
         threshold = _threshold(values, event, options, file)
-        hit = OPERATORS[event["op"]](values, threshold) & values.notnull()
-        counts.append(_per_period(hit, starts, len(periods)))
-        valid.append(_per_period(values.notnull(), starts, len(periods)))
+        hits, there = _count_days(values, event, threshold, index, len(periods))
+        counts.append(hits)
+        valid.append(there)
     result = xr.Dataset(
         {
             "count": xr.concat(
@@ -147,7 +126,8 @@ def event_days(
         year=("period", [p.year for p in periods]),
         month=("period", [p.month for p in periods]),
     )
-    return _places(result, options, file).compute()
+    static = [n for n in daily.data_vars if "time" not in daily[n].dims]
+    return _places(result, options, daily[static], file)
 
 
 def period_grid(
@@ -199,34 +179,44 @@ def _floor(day: Any, freq: str, calendar: str) -> Any:
     return earlier[0]
 
 
-def _chunked(values: xr.DataArray) -> xr.DataArray:
-    """Return values in chunks over space, each with all of its time."""
-    size = values.sizes["time"] * 8
-    cells = max(1, CHUNK_BYTES // size)
-    chunks: dict[str, int] = {"time": -1}
-    for dim in (d for d in values.dims if d != "time"):
-        chunks[dim] = int(min(values.sizes[dim], cells))
-        cells = max(1, cells // values.sizes[dim])
-    return values.chunk(chunks)
+def _count_days(
+    values: xr.DataArray,
+    event: Mapping[str, Any],
+    threshold: xr.DataArray | float,
+    index: np.ndarray,
+    periods: int,
+) -> tuple[xr.DataArray, xr.DataArray]:
+    """Return event days and valid days (period, ...), one block of whole periods at a time.
+
+    Only a block is in memory, so the field may be larger than that.
+    """
+    starts = np.searchsorted(index, np.arange(periods + 1))  # first day of each period
+    shape = [values.sizes[d] for d in values.dims if d != "time"]
+    values = values.transpose("time", ...)
+    counts = np.zeros((periods, *shape), dtype=np.int32)
+    valid = np.zeros((periods, *shape), dtype=np.int32)
+    for first, last in _blocks(starts, int(np.prod(shape, dtype=np.int64)) * 8):
+        block = values.isel(time=slice(starts[first], starts[last])).compute()
+        there = block.notnull()
+        hit = (OPERATORS[event["op"]](block, threshold) & there).transpose(*values.dims).values
+        for p in range(first, last):
+            days = slice(starts[p] - starts[first], starts[p + 1] - starts[first])
+            counts[p] = hit[days].sum(0)
+            valid[p] = there.values[days].sum(0)
+    dims = ("period", *values.dims[1:])
+    coords = {n: c for n, c in values.coords.items() if "time" not in c.dims}
+    return xr.DataArray(counts, coords, dims), xr.DataArray(valid, coords, dims)
 
 
-def _per_period(flags: xr.DataArray, index: np.ndarray, periods: int) -> xr.DataArray:
-    """Sum flags over the days of each period."""
-
-    def add(block: np.ndarray) -> np.ndarray:
-        out = np.zeros((*block.shape[:-1], periods), dtype=np.int32)
-        np.add.at(out, (..., index), block)
-        return out
-
-    return xr.apply_ufunc(
-        add,
-        flags,
-        input_core_dims=[["time"]],
-        output_core_dims=[["period"]],
-        dask="parallelized",
-        output_dtypes=[np.int32],
-        dask_gufunc_kwargs={"output_sizes": {"period": periods}},
-    )
+def _blocks(starts: np.ndarray, day_bytes: int) -> list[tuple[int, int]]:
+    """Return ranges of periods whose days fit into BLOCK_BYTES (one period at least)."""
+    ranges, first = [], 0
+    for p in range(1, len(starts)):
+        full = (starts[p] - starts[first]) * day_bytes > BLOCK_BYTES
+        if full and p - 1 > first:
+            ranges.append((first, p - 1))
+            first = p - 1
+    return [*ranges, (first, len(starts) - 1)]
 
 
 def _threshold(
@@ -253,18 +243,31 @@ def _threshold(
         )
     if event.get("wet_only"):
         base = base.where(base >= WET)
-    return base.quantile(event["percentile"] / 100, "time", skipna=True).drop_vars("quantile")
+    return _quantile(base, event["percentile"] / 100)
 
 
-def _places(data: xr.Dataset, options: PrepareSettings, file: str) -> xr.Dataset:
+def _quantile(base: xr.DataArray, q: float) -> xr.DataArray:
+    """Return the quantile along time, some places at a time so that memory is bounded."""
+    places = [d for d in base.dims if d != "time"]
+    if not places:
+        return base.quantile(q, "time", skipna=True).drop_vars("quantile")
+    size = base.sizes[places[0]]
+    step = max(1, BLOCK_BYTES * size // max(1, base.size * 8))
+    parts = [
+        base.isel({places[0]: slice(i, i + step)}).compute().quantile(q, "time", skipna=True)
+        for i in range(0, size, step)
+    ]
+    return xr.concat(parts, places[0]).drop_vars("quantile")
+
+
+def _places(data: xr.Dataset, options: PrepareSettings, masks: xr.Dataset, file: str) -> xr.Dataset:
     """Return the data with one dimension ``place``: regions, cells, stations or a single one."""
     names = axis_names(data)
     if names and options.regions:
         days = data["days"]
-        pooled = pool(data.drop_vars("days"), options.regions, names, file)
-        cells = pool(
-            xr.ones_like(data[["count"]].isel(event=0, period=0)), options.regions, names, file
-        )["count"]
+        pooled = pool(data.drop_vars("days"), options.regions, names, masks, file)
+        ones = xr.ones_like(data[["count"]].isel(event=0, period=0))
+        cells = pool(ones, options.regions, names, masks, file)["count"]
         return pooled.assign(days=days * cells)
     if names:
         return stack_cells(data, names)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from headwater.core.config import nearest
 from headwater.core.errors import InputError
 
 LATITUDE = ("lat", "latitude")
@@ -34,39 +35,70 @@ def box_mask(lat: np.ndarray, lon: np.ndarray, box: Sequence[float]) -> np.ndarr
 
 
 def pool(
-    data: xr.Dataset, regions: Mapping[str, Any], names: tuple[str, str], file: str
+    data: xr.Dataset,
+    regions: Mapping[str, Any],
+    names: tuple[str, str],
+    masks: xr.Dataset,
+    file: str,
 ) -> xr.Dataset:
     """Return the data with one ``place`` per region in place of latitude and longitude.
 
-    Counts, valid days and days are summed over the cells of each region; a mean weighted by
-    cell area belongs to exposure, which is why sums are kept.
+    A region is a box, or the name of a variable in `masks` that is not 0 inside. Counts and
+    valid days are summed over the cells of each region: the exposure is valid cell-days.
 
     Raises
     ------
     InputError
-        If a region is no box of four numbers or holds no cell.
+        If a region is neither, or holds no cell.
     """
-    lat, lon = (data[n].values for n in names)
     parts = []
-    for name, box in regions.items():
-        if not isinstance(box, (list, tuple)) or len(box) != 4:
-            raise InputError(
-                None,
-                f"counts.prepare.regions.{name}",
-                repr(box),
-                "four numbers: south, north, west, east",
-            )
-        mask = xr.DataArray(box_mask(lat, lon, box), dims=names)
-        if not bool(mask.any()):
-            raise InputError(
-                file,
-                f"region {name!r}",
-                "no cell inside",
-                f"latitudes {lat.min():g}..{lat.max():g}, longitudes {lon.min():g}..{lon.max():g}",
-                "Correct the box.",
-            )
-        parts.append(data.where(mask, 0).sum(names).expand_dims(place=[name]))
+    for name, region in regions.items():
+        inside = _inside(data, str(name), region, names, masks, file)
+        parts.append(data.where(inside, 0).sum(names).expand_dims(place=[str(name)]))
     return xr.concat(parts, "place")
+
+
+def _inside(
+    data: xr.Dataset,
+    name: str,
+    region: Any,
+    names: tuple[str, str],
+    masks: xr.Dataset,
+    file: str,
+) -> xr.DataArray:
+    """Return which cells belong to a region (lat, lon)."""
+    lat, lon = (data[n].values for n in names)
+    if isinstance(region, str) and region in masks and set(masks[region].dims) == set(names):
+        mask = masks[region].transpose(*names).load()
+        inside = xr.DataArray((mask.values != 0) & mask.notnull().values, dims=names)
+    elif _is_box(region):
+        inside = xr.DataArray(box_mask(lat, lon, region), dims=names)
+    else:
+        raise InputError(
+            None,
+            f"counts.prepare.regions.{name}",
+            repr(region),
+            f"south,north,west,east in degrees, or a variable ({', '.join(names)}) of the files",
+            nearest(region, [str(m) for m in masks]) if isinstance(region, str) else "",
+        )
+    if not bool(inside.any()):
+        raise InputError(
+            file,
+            f"region {name!r}",
+            "no cell inside",
+            f"latitudes {lat.min():g}..{lat.max():g}, longitudes {lon.min():g}..{lon.max():g}",
+            "Correct the box or the mask.",
+        )
+    return inside
+
+
+def _is_box(region: Any) -> bool:
+    return (
+        isinstance(region, (list, tuple))
+        and len(region) == 4
+        and all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in region)
+        and region[0] <= region[1]
+    )
 
 
 def stack_cells(data: xr.Dataset, names: tuple[str, str]) -> xr.Dataset:

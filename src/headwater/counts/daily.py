@@ -1,0 +1,122 @@
+"""Open daily NetCDF or Zarr files lazily: several variables, several years, masks beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+from headwater.core.errors import InputError
+
+BLOCK_BYTES = 64 * 2**20  # of one variable in memory at a time
+
+
+def open_daily(files: Sequence[str]) -> xr.Dataset:
+    """Return all variables of the files, unread, sorted by time.
+
+    Files of one variable are joined along time; files of different variables stand side by
+    side; variables without time (masks of regions) are taken as they are.
+
+    Raises
+    ------
+    InputError
+        For an unreadable file, a time that is no date, or files that do not fit together.
+    """
+    parts = [_open(Path(name)) for name in files]
+    pieces: dict[str, list[xr.DataArray]] = {}
+    for part in parts:
+        for name, values in part.data_vars.items():
+            if "time" in values.dims or str(name) not in pieces:
+                pieces.setdefault(str(name), []).append(values)
+    shown = ", ".join(map(str, files))
+    try:
+        joined = [
+            v[0] if len(v) == 1 else xr.concat(v, "time", join="exact", combine_attrs="override")
+            for v in pieces.values()
+        ]
+        data = xr.merge(
+            [v.sortby("time") if "time" in v.dims else v for v in joined],
+            join="outer",
+            compat="no_conflicts",
+            combine_attrs="drop_conflicts",
+        )
+    except (ValueError, TypeError, xr.MergeError) as error:
+        raise InputError(
+            shown,
+            "",
+            f"files that do not fit together ({error})",
+            "one grid and one calendar, each day once per variable",
+        ) from None
+    if "time" not in data.dims:
+        raise InputError(shown, "", "no dimension time", "daily data along time")
+    _check_grid(parts, data, shown)
+    return data
+
+
+def _check_grid(parts: Sequence[xr.Dataset], data: xr.Dataset, shown: str) -> None:
+    """Refuse grids that an outer join has made larger: they differ between the files."""
+    for dim in (d for d in data.dims if d != "time"):
+        for part in parts:
+            if dim in part.dims and part.sizes[dim] != data.sizes[dim]:
+                raise InputError(
+                    shown,
+                    f"dimension {dim}",
+                    f"{part.sizes[dim]} of {data.sizes[dim]} places in one of the files",
+                    "the same places in all files",
+                    "Regrid the files first.",
+                )
+
+
+def _open(path: Path) -> xr.Dataset:
+    coder = xr.coders.CFDatetimeCoder(use_cftime=None)
+    if not path.exists():
+        raise InputError(path, "", "no such file", "NetCDF or Zarr")
+    try:
+        if path.suffix == ".zarr":
+            data = xr.open_zarr(path, decode_times=coder)
+        else:
+            data = xr.open_dataset(path, decode_times=coder)
+            data = data.chunk(_chunks(data))
+    except (OSError, ValueError) as error:
+        raise InputError(path, "", f"not readable ({error})", "NetCDF or Zarr") from None
+    if "time" in data.dims:
+        _check_time(data, path)
+    return data.drop_vars([n for n in data.data_vars if _is_bounds(str(n), data)])
+
+
+def _chunks(data: xr.Dataset) -> dict[str, int]:
+    """Return a chunk length along time such that a chunk of each variable is a block."""
+    if "time" not in data.dims:
+        return {}
+    days = [
+        BLOCK_BYTES // max(1, v.size // max(1, v.sizes["time"]) * 8)
+        for v in data.data_vars.values()
+        if "time" in v.dims
+    ]
+    return {"time": int(max(1, min(days, default=1)))}
+
+
+def _check_time(data: xr.Dataset, path: Path) -> None:
+    time = data["time"] if "time" in data.coords else None
+    if time is None or not (
+        np.issubdtype(time.dtype, np.datetime64) or (time.dtype == object and time.size)
+    ):
+        raise InputError(
+            path,
+            "variable time",
+            "no dates" if time is None else f"{time.dtype} without units",
+            "a time with units such as 'days since 1950-01-01' and a calendar",
+            "Write the attributes units and calendar of time into the file.",
+        )
+    if time.size == 0:
+        raise InputError(path, "variable time", "no day", "at least one")
+    if bool(time.isnull().any()):
+        raise InputError(path, "variable time", "an empty time", "a date for every value")
+
+
+def _is_bounds(name: str, data: xr.Dataset) -> bool:
+    return name in {data[c].attrs.get("bounds") for c in data.coords} or name.endswith(
+        ("_bnds", "_bounds")
+    )
