@@ -199,6 +199,7 @@ rule evaluate_selection:
         mem_mb=res("model", "mem_mb"),
         runtime=res("model", "runtime"),
     params:
+        dataset=lambda wildcards: wildcards.dataset,
         grid=lambda wildcards: grid_of(wildcards.dataset),
         code=code_of("headwater.counts.select", "headwater.counts.posterior"),
     message:
@@ -549,7 +550,6 @@ rule plot_selection:
 rule plot_stability:
     input:
         table="<results>/counts/{dataset}/stability.tsv",
-        chosen="<results>/counts/{dataset}/chosen/fit.json",
     output:
         stability=figure("counts", "stability"),
     log:
@@ -575,6 +575,7 @@ rule plot_components:
         cube="<results>/counts/{dataset}/cube.nc",
         posterior="<results>/counts/{dataset}/chosen/posterior.nc",
         posteriors=restarts("posterior.nc"),
+        stability="<results>/counts/{dataset}/stability.tsv",
     output:
         mixing=figure("counts", "mixing"),
         sources=figure("counts", "sources"),

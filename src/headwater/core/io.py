@@ -136,13 +136,17 @@ def write_table(path: str | Path, table: pd.DataFrame, index: bool = False) -> N
 
 
 def read_table(path: str | Path, **options: Any) -> pd.DataFrame:
-    """Read a .tsv, .csv (each also .gz) or .parquet table."""
+    """Read a .tsv, .csv (each also .gz) or .parquet table.
+
+    Only an empty cell is missing: a method may be called ``null`` and a site ``NA``.
+    """
     import pandas as pd
 
     name = str(path)
     if name.endswith(".parquet"):
         return pd.read_parquet(path, **options)
     separator = "\t" if name.removesuffix(".gz").endswith(".tsv") else ","
+    options = {"keep_default_na": False, "na_values": [""], **options}
     return pd.read_csv(path, sep=separator, **options)
 
 

@@ -80,7 +80,9 @@ def make_cube(
             warnings.append(f"{len(lost)} samples under {options.min_library} reads were removed")
         table, lost = filter_features(table, options, name)
         gone += lost
-    cube = _grid(table, options, events)
+    cube, empty = _grid(table, options, events)
+    if empty:
+        warnings.append(f"{empty} samples without reads or valid days are unobserved")
     few = (cube["observed"] == 1).sum("step") < options.min_steps
     for series in cube["series"].values[few.values]:
         gone.append(_gone("series", str(series), "dropped", f"under {options.min_steps} steps"))
@@ -102,8 +104,8 @@ def _gone(what: str, name: str, action: str, reason: str) -> dict[str, str]:
     return {"what": what, "name": name, "action": action, "reason": reason}
 
 
-def _grid(table: xr.Dataset, options: PrepareSettings, events: bool) -> xr.Dataset:
-    """Lay samples out on the union of observed times."""
+def _grid(table: xr.Dataset, options: PrepareSettings, events: bool) -> tuple[xr.Dataset, int]:
+    """Lay samples out on the union of observed times; count the empty ones left out."""
     times, step = np.unique(table["time"].values, return_inverse=True)
     names = list(dict.fromkeys(table["series"].values.tolist()))
     row = np.array([names.index(s) for s in table["series"].values])
@@ -144,7 +146,9 @@ def _grid(table: xr.Dataset, options: PrepareSettings, events: bool) -> xr.Datas
         },
     )
     cube["time"].attrs["units"] = cube.attrs["time_units"]
-    return _with_covariates(cube, table, row)
+    if table.attrs.get("headwater_sha256"):
+        cube.attrs["headwater_sha256"] = table.attrs["headwater_sha256"]
+    return _with_covariates(cube, table, row), int(empty.sum())
 
 
 def _refuse_large(counts: np.ndarray, table: xr.Dataset) -> None:
@@ -278,9 +282,16 @@ def check_cube(cube: xr.Dataset, name: str) -> list[str]:
             f"exposure {exposure[j, t]:g}",
             "a positive exposure where observed",
         )
+    for dim in ("series", "feature"):
+        labels = cube[dim].to_index()
+        if labels.has_duplicates:
+            again = labels[labels.duplicated()][0]
+            raise InputError(name, f"coordinate {dim}", f"{again!r} twice", "each name once")
     if cube.sizes["step"] < 3:
         raise InputError(name, "dimension step", f"{cube.sizes['step']} steps", "at least 3")
     time = cube["time"].transpose("series", "step").values
+    if not np.isfinite(time).all():
+        raise InputError(name, "variable time", "times that are no numbers", "finite times")
     if (np.diff(time, axis=1) <= 0).any():
         raise InputError(name, "variable time", "times that do not increase", "increasing times")
     return _cube_warnings(cube, seen, counts, exposure)

@@ -20,6 +20,7 @@ from headwater.core.errors import InputError
 
 from .data import CubeTensors
 from .model import Model
+from .origins import default_origins
 from .particles import (
     MAX_LOG_RATE,
     Law,
@@ -68,7 +69,7 @@ def forecast_origins(
         For an origin outside 1..T-1, an unknown exposure or filter, or a cube that does not
         fit the model.
     """
-    origins = [int(t) for t in settings.get("t0") or _default_origins(cube.sizes["step"])]
+    origins = [int(t) for t in settings.get("t0") or default_origins(cube.sizes["step"])]
     exposure = settings.get("exposure", "true")
     draws = int(settings.get("draws", 400))
     kind = settings.get("filter", "particle")
@@ -253,12 +254,6 @@ def _future_offset(data: CubeTensors, t0: int, exposure: str) -> np.ndarray:
         total = np.exp(np.where(seen, past, -np.inf)).sum(1)
         value = np.log(total / np.maximum(seen.sum(1), 1), where=total > 0, out=np.full(n, np.nan))
     return np.repeat(value[:, None], T - t0, 1)
-
-
-def _default_origins(T: int) -> Sequence[int]:
-    from .origins import default_origins
-
-    return default_origins(T)
 
 
 def _check(

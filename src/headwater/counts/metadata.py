@@ -24,27 +24,53 @@ def read_metadata(path: str | Path, options: PrepareSettings) -> pd.DataFrame:
     """
     path = Path(path)
     separator = "," if path.name.removesuffix(".gz").endswith(".csv") else "\t"
-    table = pd.read_csv(path, sep=separator, dtype={options.sample: str})
-    for name in (options.sample, options.series, options.time, *options.covariates, *options.keep):
-        if name not in table:
+    try:
+        table = pd.read_csv(path, sep=separator, dtype={options.sample: str})
+    except (OSError, ValueError) as error:
+        raise InputError(path, "", f"no table ({error})", "tab-separated text") from None
+    _check_columns(table, (options.sample, *_wanted(options)), path)
+    ids = table[options.sample]
+    for bad, found in ((ids.isna(), "no sample id"), (ids.duplicated(), "a second time")):
+        if bad.any():
+            row = int(np.flatnonzero(bad)[0])
+            text = found if pd.isna(ids[row]) else f"sample {ids[row]!r} {found}"
+            raise InputError(path, f"row {row + 2}", text, "each sample once")
+    return table.set_index(options.sample)
+
+
+def choose_samples(about: pd.DataFrame, options: PrepareSettings, path: str | Path) -> pd.DataFrame:
+    """Return the rows that ``keep`` asks for.
+
+    Raises
+    ------
+    InputError
+        For an absent column, or where no sample is left.
+    """
+    _check_columns(about, _wanted(options), path)
+    for column, value in options.keep.items():
+        wanted = [str(v) for v in value] if isinstance(value, (list, tuple)) else [str(value)]
+        about = about[about[column].astype(str).isin(wanted)]
+        if about.empty:
+            raise InputError(
+                path, f"column {column}", f"no sample with {' or '.join(wanted)}", "at least one"
+            )
+    return about
+
+
+def _wanted(options: PrepareSettings) -> tuple[str, ...]:
+    return (options.series, options.time, *options.covariates, *options.keep)
+
+
+def _check_columns(about: pd.DataFrame, names: tuple[str, ...], path: str | Path) -> None:
+    for name in names:
+        if name not in about:
             raise InputError(
                 path,
                 "header",
                 f"no column {name!r}",
-                f"columns {options.sample}, {options.series}, {options.time}",
-                nearest(name, [str(c) for c in table.columns]),
+                "columns " + ", ".join(names),
+                nearest(name, [str(c) for c in about.columns]),
             )
-    ids = table[options.sample]
-    if ids.duplicated().any():
-        row = int(np.flatnonzero(ids.duplicated())[0])
-        raise InputError(
-            path, f"row {row + 2}", f"sample {ids[row]!r} a second time", "each sample once"
-        )
-    for column, value in options.keep.items():
-        table = table[table[column].astype(str) == str(value)]
-        if table.empty:
-            raise InputError(path, f"column {column}", f"no sample with {value!r}", "at least one")
-    return table.set_index(options.sample)
 
 
 def attach_metadata(
@@ -65,11 +91,16 @@ def attach_metadata(
     exposure.index = table.index
     about = about.set_axis(about.index.astype(str))
     _check_ids(table, about, bool(options.keep), path)
-    about = about.loc[[i for i in about.index if i in table.index]]
+    nameless = about[options.series].isna()
+    if nameless.any():
+        row = str(about.index[nameless][0])
+        raise InputError(path, f"sample {row!r}, column {options.series}", "nothing", "a series")
+    about = about.loc[about.index.isin(table.index)]
     table, exposure = table.loc[about.index], exposure.loc[about.index]
     time = pd.to_numeric(about[options.time], errors="coerce")
-    if time.isna().any():
-        row = str(time.index[time.isna()][0])
+    bad = ~np.isfinite(time)
+    if bad.any():
+        row = str(time.index[bad][0])
         raise InputError(
             path,
             f"sample {row!r}, column {options.time}",
@@ -121,8 +152,8 @@ def _exposure_column(about: pd.DataFrame, options: PrepareSettings, path: Path) 
 
 def _check_ids(table: pd.DataFrame, about: pd.DataFrame, chosen: bool, path: Path) -> None:
     """Raise an error when ids differ; samples without metadata are fine when some were chosen."""
-    only_about = [i for i in about.index if i not in table.index]
-    only_table = [] if chosen else [i for i in table.index if i not in set(about.index)]
+    only_about = list(about.index[~about.index.isin(table.index)])
+    only_table = [] if chosen else list(table.index[~table.index.isin(about.index)])
     if not only_about and not only_table:
         return
     parts = []
@@ -131,7 +162,7 @@ def _check_ids(table: pd.DataFrame, about: pd.DataFrame, chosen: bool, path: Pat
             parts.append(f"{len(names)} samples only in the {where} ({', '.join(names[:3])})")
     hint = "Correct the ids, or choose samples with prepare keep.COLUMN=VALUE."
     if _shifted(only_about, only_table):
-        hint = "The ids differ by a prefix only. " + hint
+        hint = "The ids of the table may have a prefix: set prepare id_prefix. " + hint
     raise InputError(path, "sample ids", " and ".join(parts), "the same ids in both", hint)
 
 

@@ -342,7 +342,7 @@ def dataset_report(
 
 
 def _fit_note(selected: Mapping[str, Any], fit: Mapping[str, Any]) -> str:
-    how = selected.get("criterion", "given in the configuration")
+    how = selected["rule"]
     return (
         f"{selected['d']} sources with {selected['C']} regimes ({how}); training stopped after"
         f" {fit['epochs']} epochs ({fit['stopped']}) at {format_value(fit['elbo_per_entry'])} nat"

@@ -35,6 +35,16 @@ CHOICES = {
 }
 
 
+INFINITE = float("inf")
+LIMITS = {
+    "min_library": (0, INFINITE),
+    "min_prevalence": (0, 1),
+    "min_proportion": (0, 1),
+    "min_steps": (3, INFINITE),
+    "min_valid": (0, 1),
+}
+
+
 @dataclass(frozen=True)
 class PrepareSettings:
     """Options of reading, event counting and filtering.
@@ -52,7 +62,7 @@ class PrepareSettings:
     covariates : sequence of str
         Metadata columns, one value per series.
     keep : mapping
-        Metadata column -> the value that samples must have.
+        Metadata column -> the value (or values) that samples must have.
     rank, unknown : str
         Taxonomic rank to sum up to; the word for an absent label.
     min_library : int
@@ -79,7 +89,8 @@ class PrepareSettings:
     min_valid : float
         Share of the days of a period that must be valid for it to count as observed.
     regions : mapping
-        Name -> [south, north, west, east] in degrees; cells are pooled per region.
+        Name -> [south, north, west, east] in degrees, or the name of a mask variable in the
+        files; cells are pooled per region.
     base : (int, int)
         First and last year of the base period of percentile thresholds.
     variables : mapping
@@ -88,6 +99,7 @@ class PrepareSettings:
 
     orientation: str = "auto"
     sample: str = "sample_id"
+    id_prefix: str = ""
     series: str = "series"
     time: str = "time"
     feature: str = "feature"
@@ -135,6 +147,7 @@ class PrepareSettings:
                 given[key] = (value,) if isinstance(value, str) else tuple(value)
         if "features" in given:
             given["features"] = _feature_list(given["features"])
+        _check_types(given)
         settings = cls(**given)
         for key, choices in CHOICES.items():
             value = getattr(settings, key)
@@ -147,6 +160,24 @@ class PrepareSettings:
                     nearest(str(value), choices),
                 )
         return settings
+
+
+def _check_types(given: Mapping[str, Any]) -> None:
+    """Raise an error for numbers out of range and for values of another type."""
+    for key, (low, high) in LIMITS.items():
+        value = given.get(key, low)
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not number or not low <= value <= high:
+            span = f"a number of {low} or more" if high == INFINITE else f"{low}..{high}"
+            raise InputError(None, f"counts.prepare.{key}", repr(value), span)
+    for key in ("keep", "regions", "variables"):
+        if not isinstance(given.get(key, {}), Mapping):
+            raise InputError(
+                None, f"counts.prepare.{key}", repr(given[key]), "names and values (key.NAME=VALUE)"
+            )
+    base = given.get("base", (0, 1))
+    if len(base) != 2 or not all(isinstance(y, int) for y in base) or base[0] > base[1]:
+        raise InputError(None, "counts.prepare.base", repr(base), "first and last year")
 
 
 def _feature_list(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -7,9 +7,7 @@ and covariates. See counts.md §9.1.
 
 from __future__ import annotations
 
-import io
-import json
-import zipfile
+import gzip
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,12 +17,13 @@ import pandas as pd
 import xarray as xr
 
 from headwater.core.errors import InputError
+from headwater.core.io import sha256
 
-from .metadata import attach_metadata, read_metadata
+from .metadata import attach_metadata, choose_samples, read_metadata
+from .qiime import from_biom, from_qza, is_hdf5
 from .settings import PrepareSettings
 from .taxonomy import aggregate, read_taxonomy
 
-MAX_UNPACKED = 4 * 2**30  # bytes of a table inside a QIIME 2 artifact
 WHOLE = 1e-6  # a float this near to a whole number is one
 
 
@@ -42,8 +41,11 @@ def read_sample_table(
         Naming file, row or column of the first fault (counts.md §13).
     """
     options = PrepareSettings.from_mapping(settings)
-    about = None if metadata is None else read_metadata(metadata, options)
     path = Path(counts)
+    for file in filter(None, (counts, metadata, taxonomy)):
+        if not Path(file).exists():
+            raise InputError(file, "", "no such file", "a file")
+    about = None if metadata is None else read_metadata(metadata, options)
     if path.suffix in {".nc", ".zarr"}:
         table, about = _from_netcdf(path, options, about)
     elif options.orientation == "long" or (about is None and _looks_long(path, options)):
@@ -58,11 +60,17 @@ def read_sample_table(
             f"a metadata file with columns {options.sample}, {options.series}, {options.time}",
             "Name it in the column metadata of the data set's row.",
         )
+    about = choose_samples(about, options, metadata or path)
+    if options.id_prefix:
+        table.index = [str(i).removeprefix(options.id_prefix) for i in table.index]
     check_counts(table, path)
     exposure = table.sum(axis=1)
     if taxonomy is not None:
         table = aggregate(table, read_taxonomy(taxonomy), options, taxonomy)
-    return attach_metadata(table, exposure, about, options, path)
+    result = attach_metadata(table, exposure, about, options, path)
+    if path.is_file():
+        result.attrs["headwater_sha256"] = sha256(path)
+    return result
 
 
 def check_counts(table: pd.DataFrame, path: Path) -> None:
@@ -122,34 +130,62 @@ def _first(
 def _wide(path: Path, options: PrepareSettings, about: pd.DataFrame | None) -> pd.DataFrame:
     """Return samples x features from a wide text table, BIOM or QIIME 2 artifact."""
     if path.suffix == ".qza":
-        return _from_qza(path)
-    if path.suffix in {".biom", ".hdf5", ".h5"} or _is_hdf5(path):
-        return _from_biom(path)
+        return from_qza(path)
+    if path.suffix in {".biom", ".hdf5", ".h5", ".json"} or is_hdf5(path):
+        return from_biom(path)
     table = _read_text(path)
     if about is None:
         return table
     return table.T if _features_in_rows(table, options, about, path) else table
 
 
+def _separator(path: Path) -> str:
+    return "," if path.name.removesuffix(".gz").endswith(".csv") else "\t"
+
+
+def _first_line(path: Path) -> str:
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "rt", encoding="utf-8") as stream:
+        return stream.readline()
+
+
 def _read_text(path: Path) -> pd.DataFrame:
-    separator = "," if path.name.removesuffix(".gz").endswith(".csv") else "\t"
+    """Return a wide text table as numbers, whichever way it lies."""
     try:
-        table = pd.read_csv(path, sep=separator, index_col=0, dtype=str, comment=None)
-    except (OSError, ValueError, UnicodeDecodeError) as error:
+        skip = int(_first_line(path).startswith("# Constructed from"))  # by biom convert
+        options = {"sep": _separator(path), "dtype": str, "skiprows": skip}
+        names = pd.read_csv(path, header=None, nrows=1, **options).iloc[0, 1:].astype(str)
+        table = pd.read_csv(path, index_col=0, **options)
+    except (OSError, ValueError) as error:
         raise InputError(path, "", f"no table ({error})", "tab-separated text") from None
-    if table.columns.has_duplicates or any(".1" in c and c[:-2] in table for c in table.columns):
-        raise InputError(path, "header", "two columns of one name", "each name once")
+    if names.duplicated().any():
+        name = names[names.duplicated()].iloc[0]
+        raise InputError(path, f"header, column {name!r}", "a second column", "each name once")
+    if len(names) != table.shape[1]:
+        raise InputError(path, "header", f"{len(names)} names", f"{table.shape[1]} names")
+    table.columns = names.to_numpy()
+    empty = table.index.isna()
+    if empty.any():
+        row = int(np.flatnonzero(empty)[0]) + 2 + skip
+        raise InputError(path, f"row {row}", "no name in the first column", "a name")
     table.index = table.index.astype(str)
+    return _numbers(table, path)
+
+
+def _numbers(table: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """Return text as numbers; an empty cell becomes NaN.
+
+    Raises
+    ------
+    InputError
+        Naming the first cell that is no number.
+    """
     numbers = table.apply(pd.to_numeric, errors="coerce")
-    bad = numbers.isna() & table.notna()
-    if bad.to_numpy().any():
-        i, k = np.argwhere(bad.to_numpy())[0]
-        raise InputError(
-            path,
-            f"row {table.index[i]!r}, column {table.columns[k]!r}",
-            repr(table.iat[i, k]),
-            "a number",
-        )
+    bad = (numbers.isna() & table.notna()).to_numpy()
+    if bad.any():
+        i, k = np.argwhere(bad)[0]
+        where = f"row {table.index[i]!r}, column {table.columns[k]!r}"
+        raise InputError(path, where, repr(table.iat[i, k]), "a number")
     return numbers
 
 
@@ -175,79 +211,31 @@ def _features_in_rows(
     return columns > rows
 
 
-def _is_hdf5(path: Path) -> bool:
-    with path.open("rb") as stream:
-        return stream.read(8) == b"\x89HDF\r\n\x1a\n"
-
-
-def _from_biom(path: Path | io.BytesIO, name: Path | None = None) -> pd.DataFrame:
-    """Return samples x features of a BIOM table, v1 (JSON) or v2.1 (HDF5)."""
-    import biom
-    import h5py
-
-    shown = name or path
-    try:
-        if isinstance(path, io.BytesIO) or _is_hdf5(path):
-            with h5py.File(path, "r") as opened:
-                table = biom.Table.from_hdf5(opened)
-        else:
-            table = biom.Table.from_json(json.loads(path.read_text(encoding="utf-8")))
-    except Exception as error:
-        raise InputError(shown, "", f"no BIOM table ({error})", "BIOM v1 or v2.1") from None
-    dense = table.matrix_data.T.toarray()
-    return pd.DataFrame(dense, index=table.ids("sample"), columns=table.ids("observation"))
-
-
-def _from_qza(path: Path) -> pd.DataFrame:
-    """Return samples x features of a QIIME 2 artifact FeatureTable[Frequency]."""
-    try:
-        with zipfile.ZipFile(path) as opened:
-            names = opened.namelist()
-            _check_semantic_type(path, opened, names)
-            inside = [n for n in names if n.endswith("/data/feature-table.biom")]
-            if len(inside) != 1 or ".." in inside[0]:
-                raise InputError(path, "", "no data/feature-table.biom", "a feature table")
-            if opened.getinfo(inside[0]).file_size > MAX_UNPACKED:
-                raise InputError(path, inside[0], "more than 4 GiB unpacked", "a smaller table")
-            content = io.BytesIO(opened.read(inside[0]))
-    except zipfile.BadZipFile as error:
-        raise InputError(path, "", f"no zip file ({error})", "a QIIME 2 artifact") from None
-    return _from_biom(content, path)
-
-
-def _check_semantic_type(path: Path, opened: zipfile.ZipFile, names: list[str]) -> None:
-    import yaml
-
-    about = [n for n in names if n.count("/") == 1 and n.endswith("/metadata.yaml")]
-    kind = yaml.safe_load(opened.read(about[0])).get("type", "") if about else "no metadata.yaml"
-    if kind != "FeatureTable[Frequency]":
-        raise InputError(
-            path,
-            "metadata.yaml, type",
-            str(kind),
-            "FeatureTable[Frequency]",
-            "Export the table of raw counts.",
-        )
-
-
 def _looks_long(path: Path, options: PrepareSettings) -> bool:
-    if path.suffix in {".biom", ".qza"} or _is_hdf5(path):
+    if path.suffix in {".biom", ".qza", ".json"} or is_hdf5(path):
         return False
-    separator = "," if path.name.removesuffix(".gz").endswith(".csv") else "\t"
-    header = pd.read_csv(path, sep=separator, nrows=0).columns
+    header = pd.read_csv(path, sep=_separator(path), nrows=0).columns
     return {options.series, options.time, options.feature, options.count} <= set(header)
 
 
 def _from_long(path: Path, options: PrepareSettings) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return samples x features and metadata of a long table, one count a row."""
-    separator = "," if path.name.removesuffix(".gz").endswith(".csv") else "\t"
-    long = pd.read_csv(path, sep=separator, dtype={options.series: str, options.feature: str})
+    try:
+        long = pd.read_csv(path, sep=_separator(path), dtype=str)
+    except (OSError, ValueError) as error:
+        raise InputError(path, "", f"no table ({error})", "tab-separated text") from None
     wanted = [options.series, options.time, options.feature, options.count]
     missing = [c for c in wanted if c not in long]
     if missing:
         raise InputError(
             path, "header", f"no column {missing[0]!r}", "columns " + ", ".join(wanted)
         )
+    for column in wanted:
+        _first_row(long[column].isna(), long, column, path, "a value in every row")
+    for column in (options.time, options.count):
+        number = pd.to_numeric(long[column], errors="coerce")
+        _first_row(~np.isfinite(number), long, column, path, "a number")
+        long[column] = number
     keys = long[[options.series, options.time, options.feature]]
     again = keys.duplicated()
     if again.any():
@@ -261,12 +249,21 @@ def _from_long(path: Path, options: PrepareSettings) -> tuple[pd.DataFrame, pd.D
         )
     long = long.assign(_id=long[options.series] + "@" + long[options.time].astype(str))
     table = long.pivot(index="_id", columns=options.feature, values=options.count)
-    table = table.apply(pd.to_numeric, errors="coerce").fillna(0)
+    table = table.fillna(0)  # a long table may leave out zeros
     about = (
         long.drop_duplicates("_id").set_index("_id").drop(columns=[options.feature, options.count])
     )
     table.columns.name = table.index.name = None
     return table, about.loc[table.index]
+
+
+def _first_row(bad: pd.Series, long: pd.DataFrame, column: str, path: Path, expected: str) -> None:
+    """Raise an error that names the first bad row of a long table, if there is one."""
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        value = long[column].iloc[row]
+        found = "nothing" if pd.isna(value) else repr(value)
+        raise InputError(path, f"row {row + 2}, column {column}", found, expected)
 
 
 def _from_netcdf(

@@ -6,9 +6,8 @@ from headwater.core.script import run
 
 
 def main(inputs, outputs, params, threads, log):
-    from headwater.counts.stability import compare
-
     from headwater.core.io import atomic, read_dataset, write_table
+    from headwater.counts.stability import compare
 
     posteriors = [read_dataset(path) for path in inputs.posteriors]
     table, scores, medoid = compare(posteriors, params.dataset)

@@ -4,14 +4,14 @@ from headwater.core.script import run
 
 
 def main(inputs, outputs, params, threads, log):
-    from headwater.counts.stability import spread_around
-
-    from headwater.core.io import read_dataset
+    from headwater.core.io import read_dataset, read_table
     from headwater.core.page import save_figure
     from headwater.counts import figures
+    from headwater.counts.stability import loading_spread, most_central, similarity
 
     cube, posterior = read_dataset(inputs.cube), read_dataset(inputs.posterior)
-    spread = spread_around(posterior, [read_dataset(path) for path in inputs.posteriors])
+    medoid = most_central(similarity(read_table(inputs.stability), len(inputs.posteriors)))
+    spread = loading_spread([read_dataset(path) for path in inputs.posteriors], medoid)
     save_figure(figures.mixing(posterior, spread), *outputs.mixing)
     save_figure(figures.sources(posterior, cube, params.marks), *outputs.sources)
     save_figure(figures.regimes(posterior, cube, params.marks), *outputs.regimes)

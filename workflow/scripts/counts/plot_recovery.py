@@ -8,7 +8,7 @@ def main(inputs, outputs, params, threads, log):
     from headwater.core.page import save_figure
     from headwater.counts.report import recovery_bars
 
-    plot = recovery_bars(read_table(inputs.scores, keep_default_na=True), params.dataset)
+    plot = recovery_bars(read_table(inputs.scores), params.dataset)
     save_figure(plot, *outputs.recovery)
 
 

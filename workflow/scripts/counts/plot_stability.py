@@ -4,14 +4,13 @@ from headwater.core.script import run
 
 
 def main(inputs, outputs, params, threads, log):
-    from headwater.counts.stability import medoid_of
-
     from headwater.core.io import read_table
     from headwater.core.page import save_figure
     from headwater.counts.figures import stability
+    from headwater.counts.stability import most_central, similarity
 
-    table = read_table(inputs.table, index_col=0)
-    save_figure(stability(table, medoid_of(table)), *outputs.stability)
+    matrix = similarity(read_table(inputs.table))
+    save_figure(stability(matrix, matrix.index[most_central(matrix)]), *outputs.stability)
 
 
 run(main, globals().get("snakemake"))

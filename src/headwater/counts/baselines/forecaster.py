@@ -8,7 +8,7 @@ series, by feature and by lead (1, 2, 3-4, 5-8, ... steps).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +16,7 @@ import xarray as xr
 from scipy.stats import nbinom, poisson
 
 from headwater.core.errors import InputError
+from headwater.counts.origins import default_origins
 
 from .common import counts_of, exposure_of
 
@@ -220,7 +221,7 @@ def forecast_origins(
         Read as `headwater.counts.forecast.forecast_origins` reads it: ``t0`` (list of steps;
         empty: `default_origins`) and ``exposure``; other keys are for the model alone.
     """
-    chosen = settings.get("t0") or _default_origins(cube.sizes["step"])
+    chosen = settings.get("t0") or default_origins(cube.sizes["step"])
     origins = sorted({int(t) for t in chosen})
     exposure = settings.get("exposure", "true")
     parts = [fitted.forecast(cube, t0, exposure) for t0 in origins]
@@ -228,9 +229,3 @@ def forecast_origins(
     joined = xr.concat(parts, index)
     joined.attrs = {"method": fitted.name, "exposure": exposure}
     return joined
-
-
-def _default_origins(steps: int) -> Sequence[int]:
-    from headwater.counts.origins import default_origins
-
-    return default_origins(steps)
