@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import xarray as xr
 
 from headwater.core.config import nearest
 from headwater.core.errors import InputError
+from headwater.core.io import sha256
 
 from .daily import BLOCK_BYTES, open_daily
 from .regions import axis_names, pool, stack_cells
@@ -44,10 +46,12 @@ def read_events(
         Naming file, variable, unit or time of the first fault.
     """
     options = PrepareSettings.from_mapping(settings)
-    daily = open_daily(files)
     shown = ", ".join(files)
-    counted = event_days(daily, options, chosen_events(events, options, daily, shown), shown)
-    return sample_table(counted, options, shown)
+    with open_daily(files) as daily:
+        counted = event_days(daily, options, chosen_events(events, options, daily, shown), shown)
+    table = sample_table(counted, options, shown)
+    hashes = [sha256(f) for f in files if Path(f).is_file()]
+    return table.assign_attrs(headwater_sha256=" ".join(hashes))
 
 
 def chosen_events(
@@ -307,6 +311,14 @@ def _by_year(data: xr.Dataset, options: PrepareSettings) -> xr.Dataset:
     names = [e if one else f"{e} {p}" for e, p in flat["feature"].values]
     # steps are the periods of a year, from the first; a year without rows has unobserved ones
     years, months = data["year"].values, data["month"].values
+    if len(set(zip(years, months, strict=True))) < len(years):
+        raise InputError(
+            None,
+            "counts.prepare.freq",
+            f"{options.freq!r}, several steps in a month, with a series per year",
+            "steps of a month or longer",
+            "Set prepare series_by=location.",
+        )
     return _samples(
         flat["count"].values,
         flat["valid"].values,

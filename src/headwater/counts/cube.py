@@ -187,7 +187,7 @@ def _with_covariates(cube: xr.Dataset, table: xr.Dataset, row: np.ndarray) -> xr
             if len(found) != 1 or not np.isfinite(found[0]):
                 raise InputError(
                     None,
-                    f"covariate {str(name).removeprefix('covariate_')!r}, series {series!r}",
+                    f"covariate {str(name).removeprefix('covariate_')!r}, series {str(series)!r}",
                     f"{len(found)} values" if len(found) != 1 else "no number",
                     "one number per series",
                 )
@@ -208,6 +208,7 @@ def complete(data: xr.Dataset, path: Path) -> xr.Dataset:
             f"dimensions {', '.join(map(str, data.dims))}",
             "counts with dimensions series, step, feature (docs: counts, cube layout)",
         )
+    data = data.assign(counts=_whole(data["counts"], path))
     n, steps, features = (data.sizes[d] for d in REQUIRED["counts"])
     labels = {
         "series": [f"series{j}" for j in range(n)],
@@ -227,6 +228,25 @@ def complete(data: xr.Dataset, path: Path) -> xr.Dataset:
     data.attrs.setdefault("time_units", "steps")
     data.attrs.setdefault("exposure_kind", "given")
     return data
+
+
+def _whole(counts: xr.DataArray, path: Path) -> xr.DataArray:
+    """Return counts as int32, NaN as -1 (unobserved)."""
+    values = counts.values.astype(float)
+    bad = np.isfinite(values) & ((values != np.rint(values)) | (values > np.iinfo(np.int32).max))
+    bad |= np.isinf(values)
+    if bad.any():
+        place = tuple(np.argwhere(bad)[0])
+        where = ", ".join(f"{d} {i}" for d, i in zip(counts.dims, place, strict=True))
+        raise InputError(
+            path,
+            f"variable counts, {where}",
+            f"{values[place]:.12g}",
+            "whole numbers below 2^31",
+            "Give raw counts, not transformed ones.",
+        )
+    whole = counts.copy(data=np.where(np.isnan(values), -1, values).astype(np.int32))
+    return whole.transpose(*REQUIRED["counts"])
 
 
 def _choose(cube: xr.Dataset, options: PrepareSettings, path: Path) -> xr.Dataset:
@@ -286,7 +306,7 @@ def check_cube(cube: xr.Dataset, name: str) -> list[str]:
         labels = cube[dim].to_index()
         if labels.has_duplicates:
             again = labels[labels.duplicated()][0]
-            raise InputError(name, f"coordinate {dim}", f"{again!r} twice", "each name once")
+            raise InputError(name, f"coordinate {dim}", f"{str(again)!r} twice", "each name once")
     if cube.sizes["step"] < 3:
         raise InputError(name, "dimension step", f"{cube.sizes['step']} steps", "at least 3")
     time = cube["time"].transpose("series", "step").values

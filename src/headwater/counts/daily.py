@@ -14,7 +14,7 @@ BLOCK_BYTES = 64 * 2**20  # of one variable in memory at a time
 
 
 def open_daily(files: Sequence[str]) -> xr.Dataset:
-    """Return all variables of the files, unread, sorted by time.
+    """Return all variables of the files, unread, sorted by time; to be closed by the caller.
 
     Files of one variable are joined along time; files of different variables stand side by
     side; variables without time (masks of regions) are taken as they are.
@@ -24,13 +24,29 @@ def open_daily(files: Sequence[str]) -> xr.Dataset:
     InputError
         For an unreadable file, a time that is no date, or files that do not fit together.
     """
-    parts = [_open(Path(name)) for name in files]
+    parts: list[xr.Dataset] = []
+
+    def close() -> None:
+        for part in parts:
+            part.close()
+
+    try:
+        for name in files:
+            parts.append(_open(Path(name)))
+        data = _joined(parts, ", ".join(map(str, files)))
+    except BaseException:
+        close()
+        raise
+    data.set_close(close)
+    return data
+
+
+def _joined(parts: Sequence[xr.Dataset], shown: str) -> xr.Dataset:
     pieces: dict[str, list[xr.DataArray]] = {}
     for part in parts:
         for name, values in part.data_vars.items():
             if "time" in values.dims or str(name) not in pieces:
                 pieces.setdefault(str(name), []).append(values)
-    shown = ", ".join(map(str, files))
     try:
         joined = [
             v[0] if len(v) == 1 else xr.concat(v, "time", join="exact", combine_attrs="override")
@@ -77,13 +93,20 @@ def _open(path: Path) -> xr.Dataset:
         if path.suffix == ".zarr":
             data = xr.open_zarr(path, decode_times=coder)
         else:
-            data = xr.open_dataset(path, decode_times=coder)
-            data = data.chunk(_chunks(data))
+            opened = xr.open_dataset(path, decode_times=coder)
+            data = opened.chunk(_chunks(opened))
+            data.set_close(opened.close)
     except (OSError, ValueError) as error:
         raise InputError(path, "", f"not readable ({error})", "NetCDF or Zarr") from None
-    if "time" in data.dims:
-        _check_time(data, path)
-    return data.drop_vars([n for n in data.data_vars if _is_bounds(str(n), data)])
+    try:
+        if "time" in data.dims:
+            _check_time(data, path)
+    except InputError:
+        data.close()
+        raise
+    trimmed = data.drop_vars([n for n in data.data_vars if _is_bounds(str(n), data)])
+    trimmed.set_close(data.close)
+    return trimmed
 
 
 def _chunks(data: xr.Dataset) -> dict[str, int]:
