@@ -49,9 +49,13 @@ def read_events(
     shown = ", ".join(files)
     with open_daily(files) as daily:
         counted = event_days(daily, options, chosen_events(events, options, daily, shown), shown)
+        origin = {
+            "source": str(daily.attrs.get("source") or ", ".join(Path(f).name for f in files)),
+            "licence": str(daily.attrs.get("licence") or daily.attrs.get("license") or ""),
+        }
     table = sample_table(counted, options, shown)
     hashes = [sha256(f) for f in files if Path(f).is_file()]
-    return table.assign_attrs(headwater_sha256=" ".join(hashes))
+    return table.assign_attrs(origin, headwater_sha256=" ".join(hashes))
 
 
 def chosen_events(
@@ -146,6 +150,7 @@ def period_grid(
     InputError
         If times repeat or are not daily.
     """
+    _check_freq(freq)
     calendar = time.dt.calendar
     values = time.dt.floor("D")
     if values.to_index().has_duplicates:
@@ -171,16 +176,30 @@ def period_grid(
     return index, lengths, list(starts)
 
 
+def _check_freq(freq: str) -> None:
+    try:
+        xr.date_range("2000-01-01", periods=2, freq=freq, calendar="noleap", use_cftime=True)
+    except ValueError as error:
+        raise InputError(
+            None,
+            "counts.prepare.freq",
+            repr(freq),
+            f"a pandas frequency such as MS or QS ({error})",
+        ) from None
+
+
 def _cftime(time: xr.DataArray) -> bool:
     return time.dtype == object
 
 
 def _floor(day: Any, freq: str, calendar: str) -> Any:
-    """Return the first day of the period that holds `day`."""
-    earlier = xr.date_range(
-        end=day, periods=1, freq=freq, calendar=calendar, use_cftime=not hasattr(day, "asm8")
-    )
-    return earlier[0]
+    """Return the first day of the period that holds `day`; runs of n days start at it."""
+    if freq.lstrip("0123456789") == "D":
+        return day
+    # counted from the year before: xarray finds nothing backwards from a day between anchors
+    begin = day.replace(year=day.year - 1, month=1, day=1)
+    cftime = not hasattr(day, "asm8")
+    return xr.date_range(begin, day, freq=freq, calendar=calendar, use_cftime=cftime)[-1]
 
 
 def _count_days(

@@ -70,6 +70,13 @@ def make_cube(
     warnings: list[str] = []
     events = table.attrs.get("kind") == "events"
     table, merged = merge_replicates(table, options, name)
+    if merged and events:
+        raise InputError(
+            name,
+            "",
+            f"{merged} samples of the same place and period",
+            "places with names of their own",
+        )
     if merged:
         warnings.append(f"{merged} samples of the same series and time were merged")
     gone: list[dict[str, str]] = []
@@ -146,8 +153,9 @@ def _grid(table: xr.Dataset, options: PrepareSettings, events: bool) -> tuple[xr
         },
     )
     cube["time"].attrs["units"] = cube.attrs["time_units"]
-    if table.attrs.get("headwater_sha256"):
-        cube.attrs["headwater_sha256"] = table.attrs["headwater_sha256"]
+    for key in ("licence", "headwater_sha256"):
+        if table.attrs.get(key):
+            cube.attrs[key] = table.attrs[key]
     return _with_covariates(cube, table, row), int(empty.sum())
 
 

@@ -37,6 +37,8 @@ def open_daily(files: Sequence[str]) -> xr.Dataset:
     except BaseException:
         close()
         raise
+    for part in parts:
+        data.attrs = {**part.attrs, **data.attrs}
     data.set_close(close)
     return data
 

@@ -104,5 +104,9 @@ def _is_box(region: Any) -> bool:
 def stack_cells(data: xr.Dataset, names: tuple[str, str]) -> xr.Dataset:
     """Return the data with one ``place`` per cell, named by its centre."""
     stacked = data.stack(place=names)
-    labels = [f"{lat:.2f}N {lon:.2f}E" for lat, lon in stacked["place"].values]
+    centres = stacked["place"].values
+    for digits in (2, 4, 8):  # as few as tell the cells apart
+        labels = [f"{lat:.{digits}f}N {lon:.{digits}f}E" for lat, lon in centres]
+        if len(set(labels)) == len(labels):
+            break
     return stacked.drop_vars(["place", *names]).assign_coords(place=labels)

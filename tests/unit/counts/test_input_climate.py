@@ -315,6 +315,25 @@ def test_steps_shorter_than_a_month_need_series_by_location(tmp_path):
     assert table["exposure"].values[:52].tolist() == [7] * 52
 
 
+def test_fine_cells_and_equal_names(tmp_path):
+    data = grid().assign_coords(lat=50 + 0.001 * np.arange(4))
+    table = events(tmp_path, data, series_by="location")
+    assert len(np.unique(table["series"])) == 32
+    twice = xr.concat([station(np.ones(90), days("2001-01-01", 90))] * 2, "site")
+    table = events(tmp_path, twice.assign_coords(site=["p", "p"]), series_by="location")
+    write_dataset(tmp_path / "events.nc", table)
+    fails("3 samples of the same place", prepare_cube, tmp_path / "events.nc", {})
+
+
+def test_frequencies(tmp_path):
+    data = station(np.ones(360 * 3), days("2001-01-01", 360 * 3, "360_day"))
+    table = events(tmp_path, data, freq="QS-DEC")
+    # January and February 2001 are two thirds of a season that began in December 2000
+    assert table["exposure"].values.tolist() == [60, *[90] * 11, 30]
+    assert observed(table)["2000", 12] is False
+    fails("freq|'monthly'|MS", events, tmp_path, data, freq="monthly")
+
+
 def test_unknown_events_and_variables(tmp_path):
     data = station(np.ones(90), days("2001-01-01", 90))
     fails("'wet_day'|did you mean 'wet_days'", events, tmp_path, data, events=["wet_day"])
