@@ -84,6 +84,7 @@ def check_counts(table: pd.DataFrame, path: Path) -> None:
     values = table.to_numpy(dtype=float, na_value=np.nan)
     _first(np.isnan(values), table, values, path, "nothing", "a count in every cell")
     _first(values < 0, table, values, path, None, "counts of 0 or more")
+    _first(np.isinf(values), table, values, path, None, "finite counts")
     fraction = np.abs(values - np.rint(values)) > WHOLE
     if fraction.any():
         sums = values.sum(1)

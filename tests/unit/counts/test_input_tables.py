@@ -259,7 +259,7 @@ def test_covariates_are_one_number_per_series(folder):
         ("many", "'a2'|'y'|'many'"),
         (None, "sample 'a2', feature 'y'|nothing"),
         (2**31, "sample 'a2', feature 'y'|2147483648|below 2^31"),
-        ("inf", "sample 'a2', feature 'y'"),
+        ("inf", "sample 'a2', feature 'y'|inf|finite"),
     ],
 )
 def test_a_cell_that_is_no_count_is_named(folder, cell, words):
