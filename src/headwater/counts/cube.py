@@ -115,7 +115,8 @@ def _grid(table: xr.Dataset, options: PrepareSettings, events: bool) -> tuple[xr
     """Lay samples out on the union of observed times; count the empty ones left out."""
     times, step = np.unique(table["time"].values, return_inverse=True)
     names = list(dict.fromkeys(table["series"].values.tolist()))
-    row = np.array([names.index(s) for s in table["series"].values])
+    place = {name: j for j, name in enumerate(names)}
+    row = np.array([place[s] for s in table["series"].values.tolist()])
     shape = (len(names), len(times))
     counts = np.full((*shape, table.sizes["feature"]), -1, dtype=np.int64)
     observed = np.zeros(shape, dtype=np.int8)
@@ -190,16 +191,19 @@ def _with_covariates(cube: xr.Dataset, table: xr.Dataset, row: np.ndarray) -> xr
         return cube
     values = np.empty((cube.sizes["series"], len(names)))
     for k, name in enumerate(names):
-        for j, series in enumerate(cube["series"].values):
-            found = np.unique(table[name].values[row == j])
-            if len(found) != 1 or not np.isfinite(found[0]):
-                raise InputError(
-                    None,
-                    f"covariate {str(name).removeprefix('covariate_')!r}, series {str(series)!r}",
-                    f"{len(found)} values" if len(found) != 1 else "no number",
-                    "one number per series",
-                )
-            values[j, k] = found[0]
+        groups = pd.Series(table[name].values).groupby(row)
+        different = groups.nunique(dropna=False).to_numpy()
+        values[:, k] = groups.first(skipna=False).to_numpy()
+        bad = (different != 1) | ~np.isfinite(values[:, k])
+        if bad.any():
+            j = int(np.flatnonzero(bad)[0])
+            raise InputError(
+                None,
+                f"covariate {str(name).removeprefix('covariate_')!r}, series"
+                f" {str(cube['series'].values[j])!r}",
+                f"{different[j]} values" if different[j] != 1 else "no number",
+                "one number per series",
+            )
     cube["covariates"] = (("series", "covariate"), values)
     return cube.assign_coords(covariate=[str(n).removeprefix("covariate_") for n in names])
 
