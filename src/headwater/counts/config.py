@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from math import isfinite
 from typing import Any
 
 from headwater.core.config import nearest
@@ -99,7 +100,8 @@ class FitConfig:
         Raises
         ------
         InputError
-            For an unknown key (with the nearest known one) or a value out of range.
+            For an unknown key (with the nearest known one), a value of the wrong type or out
+            of range, or a warm-up that leaves no epoch to train mixing and dynamics.
         """
         known = {f.name for f in fields(cls)}
         for key in values:
@@ -107,10 +109,7 @@ class FitConfig:
                 raise InputError(
                     None, f"counts.model.{key}", "an unknown key", "", nearest(key, sorted(known))
                 )
-        given = dict(values)
-        if "shared" in given:
-            given["shared"] = tuple(int(s) for s in given["shared"])
-        config = cls(**given)
+        config = cls(**{key: _typed(key, value) for key, value in values.items()})
         for key, choices in CHOICES.items():
             value = getattr(config, key)
             if value not in choices:
@@ -126,4 +125,38 @@ class FitConfig:
                 raise InputError(
                     None, f"counts.model.{key}", repr(getattr(config, key)), f"at least {least}"
                 )
+        config.check_warmup()
         return config
+
+    def check_warmup(self) -> None:
+        """Refuse a warm-up that leaves no epoch to train mixing and dynamics."""
+        if self.warmup >= self.epochs > 1:
+            raise InputError(
+                None,
+                "counts.model.warmup",
+                str(self.warmup),
+                f"fewer than the {self.epochs} epochs",
+                "During warm-up mixing and dynamics stay as they start.",
+            )
+
+
+def _typed(key: str, value: Any) -> Any:
+    """Return a value as the type of the key's default, or say what it should be."""
+    default = getattr(FitConfig, key)
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if isinstance(default, tuple):
+        sizes = value if isinstance(value, list | tuple) else ()
+        good = sizes and all(isinstance(s, int) and s >= 1 for s in sizes)
+        value, kind = tuple(sizes) if good else value, "a list of whole numbers from 1"
+    elif isinstance(default, bool):
+        good, kind = isinstance(value, bool), "true or false"
+    elif isinstance(default, int):
+        good, kind = whole, "a whole number"
+    elif isinstance(default, float):
+        good, kind = whole or (isinstance(value, float) and isfinite(value)), "a finite number"
+        value = float(value) if good else value
+    else:
+        good, kind = isinstance(value, str), "text"
+    if not good:
+        raise InputError(None, f"counts.model.{key}", repr(value), kind)
+    return value

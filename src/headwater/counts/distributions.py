@@ -13,6 +13,7 @@ from pyro.distributions import TorchDistribution
 from torch.distributions import constraints
 
 from .hmm import Chain, LogPartition, forward_backward
+from .intervals import at_intervals
 from .parameters import Parameters
 from .recurrence import LinearRecurrence
 
@@ -97,25 +98,33 @@ class SwitchingAR(TorchDistribution):
     dt : (n, steps) tensor, optional
         Intervals in base units; with it the exact skeleton of the AR(1) and of the regime
         chain at those intervals is used (time_model ``gap``, counts.md §6).
+    generator : (d, C, C) tensor, optional
+        Of the regime chain, where A = expm(Q) came from it and gradients must reach it.
     """
 
     arg_constraints = {}  # noqa: RUF012
     support = constraints.real_vector
 
     def __init__(
-        self, parameters: Parameters, n: int, steps: int, dt: torch.Tensor | None = None
+        self,
+        parameters: Parameters,
+        n: int,
+        steps: int,
+        dt: torch.Tensor | None = None,
+        generator: torch.Tensor | None = None,
     ) -> None:
         self.parameters = parameters
         self.dt = dt
+        self._at = None if dt is None else at_intervals(parameters, dt, generator)
         shape = torch.Size([steps, parameters.d])
         super().__init__(torch.Size([n]), shape, validate_args=False)
 
     def dynamics(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
         """Return a, b, v (broadcastable to (n, T, d, C)) and the regime kernel of each step."""
         p = self.parameters
-        if self.dt is None:
+        if self._at is None:
             return p.ar_coef, p.ar_bias, p.ar_var, p.regime_transition
-        return at_intervals(p, self.dt)
+        return self._at
 
     def potentials(self, mu: torch.Tensor, var: torch.Tensor, alpha: torch.Tensor) -> torch.Tensor:
         """Return e_t(i, c) of counts.md §3.1 point 2 under q with moments mu and S = var.
@@ -200,44 +209,6 @@ class SwitchingAR(TorchDistribution):
         if self.dt is not None or len(batch_shape) != 1:
             raise ValueError(f"batch shape {self.batch_shape} cannot become {batch_shape}")
         return SwitchingAR(self.parameters, batch_shape[0], self.event_shape[0])
-
-
-def at_intervals(
-    p: Parameters, dt: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return a, b, v (n, T, d, C) and regime kernels (n, T, d, C, C) at intervals dt (n, T).
-
-    The exact skeleton of the AR(1): a^dt, b (1 - a^dt)/(1 - a), v (1 - a^2dt)/(1 - a^2); the
-    kernel is A^dt through the matrix logarithm, renormalised against rounding.
-
-    Raises
-    ------
-    ValueError
-        If a coefficient lies outside (0, 1): a negative one has no real skeleton between
-        steps.
-    """
-    if not bool(((p.ar_coef > 0) & (p.ar_coef < 1)).all()):
-        raise ValueError("time_model gap needs every AR coefficient in (0, 1)")
-    power = dt[..., None, None]
-    a = p.ar_coef**power
-    b = p.ar_bias * (1 - a) / (1 - p.ar_coef)
-    v = p.ar_var * (1 - a**2) / (1 - p.ar_coef**2)
-    unique, inverse = torch.unique(dt, return_inverse=True)
-    kernels = torch.stack([matrix_power(p.regime_transition, float(u)) for u in unique])
-    return a, b, v, kernels[inverse]
-
-
-def matrix_power(matrix: torch.Tensor, power: float) -> torch.Tensor:
-    """Return a row-stochastic (..., C, C) to a real power; exact for whole numbers.
-
-    For other powers: eigenvalues to the power, negative parts cut off, rows renormalised.
-    """
-    if float(power).is_integer() and power >= 0:
-        return torch.linalg.matrix_power(matrix, int(power))
-    values, vectors = torch.linalg.eig(matrix)
-    result = (vectors * (values**power).unsqueeze(-2)) @ torch.linalg.inv(vectors)
-    result = result.real.clamp(min=0)
-    return result / result.sum(-1, keepdim=True)
 
 
 def _gaussian(error: torch.Tensor, spread: torch.Tensor, var: torch.Tensor) -> torch.Tensor:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import shutil
 import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -26,7 +25,7 @@ from headwater.core.seeds import job_seed
 
 from .canonical import canonical
 from .config import FitConfig
-from .data import CubeTensors, covariate_names, cube_tensors
+from .data import CubeTensors, check_collinear, covariate_names, cube_tensors, median_step
 from .initialise import KINDS, Start, staged_start
 from .model import Model
 from .parameters import Parameters
@@ -79,10 +78,12 @@ def fit_plnica(
         is not finite twice.
     """
     log = log or logging.getLogger("headwater")
+    config.check_warmup()
     warned = check_sizes(cube, config)
     raw = cube_tensors(cube, config.intercept)
+    check_collinear(raw.covariates, covariate_names(cube, config.intercept))
     data, centre, scale = standardised(raw, config.intercept)
-    store = Store(work, cube, config, seed)
+    store = Store(work, raw, config, seed)
     try:
         done = _train(data, config, seed, store, log, rate=1.0)
     except FloatingPointError as error:
@@ -102,7 +103,7 @@ def fit_plnica(
     trainer, steps, starts, reason = done
     model = _finish(trainer, data, cube, config, centre, scale)
     result = posterior(model, cube)
-    warned += _fit_warnings(model.parameters, starts, steps, trainer.notes)
+    warned += _fit_warnings(model.parameters, starts, steps, trainer.reseeded)
     for text in warned:
         log.warning("%s", text)
     info = _info(config, seed, starts, steps, reason, warned, raw)
@@ -274,14 +275,20 @@ def _finish(
         tuple(str(f) for f in cube["feature"].values),
         tuple(covariate_names(cube, config.intercept)),
         str(cube.attrs.get("exposure_kind", "")),
+        median_step(cube),
     )
 
 
 def _fit_warnings(
-    p: Parameters, starts: list[dict[str, Any]], steps: list[Step], notes: list[str]
+    p: Parameters, starts: list[dict[str, Any]], steps: list[Step], reseeded: int
 ) -> list[str]:
     """Return what a reader must know about a fit (counts.md §2.1, §5, §15)."""
-    found = list(notes)
+    found = []
+    if reseeded:
+        found.append(
+            f"a regime without data was given its source's overall moments {reseeded} times:"
+            " fewer regimes may do"
+        )
     bounds = [s["elbo"] for s in starts if s["elbo"] is not None]
     if len(bounds) > 1 and (max(bounds) - min(bounds)) > SPREAD * abs(max(bounds)):
         share = (max(bounds) - min(bounds)) / abs(max(bounds))
@@ -340,13 +347,15 @@ def _info(
 class Store:
     """The checkpoint of one fit; its name holds a digest of data, configuration and seed."""
 
-    def __init__(self, work: Path | None, cube: xr.Dataset, config: FitConfig, seed: int) -> None:
+    def __init__(self, work: Path | None, data: CubeTensors, config: FitConfig, seed: int) -> None:
         self.folder = work
         if work is None:
             return
-        digest = hashlib.sha256(json.dumps([asdict(config), seed], sort_keys=True).encode())
-        for name in ("counts", "observed", "exposure"):
-            digest.update(np.ascontiguousarray(cube[name].values).tobytes())
+        key = json.dumps([torch.__version__, asdict(config), seed], sort_keys=True)
+        digest = hashlib.sha256(key.encode())
+        for name, tensor in vars(data).items():
+            digest.update(f"{name}{tuple(tensor.shape)}".encode())
+            digest.update(np.ascontiguousarray(tensor.numpy()).tobytes())
         self.path = Path(work) / f"state-{digest.hexdigest()[:16]}.pt"
 
     def load(self) -> dict[str, Any] | None:
@@ -365,6 +374,10 @@ class Store:
             write_torch(self.path, state)
 
     def clear(self) -> None:
-        """Remove the folder."""
-        if self.folder is not None:
-            shutil.rmtree(self.folder, ignore_errors=True)
+        """Remove checkpoints, and the folder if nothing else is in it."""
+        if self.folder is None or not Path(self.folder).is_dir():
+            return
+        for path in Path(self.folder).glob("*state-*.pt"):  # also what a kill left half-written
+            path.unlink()
+        if not any(Path(self.folder).iterdir()):
+            Path(self.folder).rmdir()

@@ -17,7 +17,7 @@ from .distributions import GaussianMarkov, SwitchingAR
 from .encoder import Encoder
 from .parameters import Parameters
 
-FORMAT = "headwater.counts.model/1"
+FORMAT = "headwater.counts.model/2"
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,8 @@ class Model:
         Names of the columns of M, the intercept first where one is fitted.
     exposure_kind : str
         What the offset of the training data was; a cube with another one is refused.
+    base_step : float
+        Median step of the training data in its unit of time: dt counts in it.
     """
 
     parameters: Parameters
@@ -47,6 +49,7 @@ class Model:
     features: tuple[str, ...]
     covariates: tuple[str, ...]
     exposure_kind: str
+    base_step: float = 1.0
 
     @property
     def intercept(self) -> bool:
@@ -62,7 +65,7 @@ class Model:
             If features, covariates or the kind of exposure differ from the training data's.
         """
         self.check(cube)
-        return cube_tensors(cube, self.config.intercept)
+        return cube_tensors(cube, self.config.intercept, self.base_step)
 
     def check(self, cube: xr.Dataset) -> None:
         """Refuse a cube with other features, covariates or offsets than the training data."""
@@ -123,6 +126,7 @@ class Model:
             "features": list(self.features),
             "covariates": list(self.covariates),
             "exposure_kind": self.exposure_kind,
+            "base_step": self.base_step,
         }
 
     @classmethod
@@ -145,6 +149,7 @@ class Model:
             tuple(state["features"]),
             tuple(state["covariates"]),
             state["exposure_kind"],
+            state["base_step"],
         )
 
 

@@ -17,13 +17,16 @@ from .data import CubeTensors
 from .distributions import SwitchingAR
 from .elbo import Terms, bound_terms
 from .encoder import Encoder
+from .intervals import nearest_generator, rates_to_generator
 from .model import build_encoder
 from .mstep import Statistics, maximise, statistics
 from .parameters import PROBABILITY_FLOOR, VARIANCE_FLOOR, Parameters
 
 FULL_BATCH = 1000  # series
 MINI_BATCH = 500
-GAP_LIMITS = (1e-3, 0.999)  # of the AR coefficient under time_model gap
+# under time_model gap: of the AR coefficient, and of the rates of the regime chain per base step
+GAP_LIMITS = (1e-3, 0.999)
+RATE_LIMITS = (1e-6, 3.0)
 
 
 @dataclass(frozen=True)
@@ -68,11 +71,12 @@ class Trainer:
         self.encoder.prepare(data, start.mixing, start.effects)
         self.dynamics = start.detach()
         self.weights = start.mixing.detach().clone().requires_grad_()
-        self.effects = start.effects.detach().clone().requires_grad_()
+        self.effects = start.effects.detach().clone()
+        self.effects.requires_grad_(self.effects.numel() > 0)
         self.gap = _gap_parameters(start) if config.time_model == "gap" else {}
         self.running: Statistics | None = None
         self.epoch = 0
-        self.notes: list[str] = []
+        self.reseeded = 0  # epochs in which an empty regime was given new moments
         slow = [self.weights, *([self.effects] if self.effects.numel() else []), *self.gap.values()]
         self.optimiser = torch.optim.AdamW(
             [
@@ -90,15 +94,17 @@ class Trainer:
     def parameters(self) -> Parameters:
         """Return the current parameters; Gamma has unit columns, gradients flow through."""
         mixing = self.weights / self.weights.norm(dim=0, keepdim=True).clamp(min=1e-12)
-        dynamics = self.dynamics if not self.gap else _from_gap(self.gap, self.dynamics)
+        dynamics = _from_gap(self.gap, self.dynamics) if self.gap else self.dynamics
         return replace(dynamics, mixing=mixing, effects=self.effects)
 
-    def terms(self, data: CubeTensors) -> Terms:
-        """Return the bound of a batch."""
+    def terms(self, data: CubeTensors) -> tuple[Terms, torch.Tensor]:
+        """Return the bound of a batch, and alpha of its q(s)."""
         n, steps = data.observed.shape
         parameters = self.parameters()
-        prior = SwitchingAR(parameters, n, steps, data.dt if self.gap else None)
-        return bound_terms(prior, self.encoder(data), parameters, data)
+        generator = _generator(self.gap) if self.gap else None
+        prior = SwitchingAR(parameters, n, steps, data.dt if self.gap else None, generator)
+        posterior = self.encoder(data)
+        return bound_terms(prior, posterior, parameters, data), posterior.alpha
 
     def run_epoch(self) -> Step:
         """Go once through all series."""
@@ -108,15 +114,11 @@ class Trainer:
         for index in self._batches():
             batch = self.data if index is None else self.data.part(index)
             self.optimiser.zero_grad()
-            posterior = self.encoder(batch)
-            parameters = self.parameters()
-            n, steps = batch.observed.shape
-            prior = SwitchingAR(parameters, n, steps, batch.dt if self.gap else None)
-            terms = bound_terms(prior, posterior, parameters, batch)
+            terms, alpha = self.terms(batch)
             (-terms.elbo.mean()).backward()
             norm = max(norm, self._step(warm=self.warm))
             if not self.warm and not self.gap:
-                self._closed_form(terms, posterior.alpha, n)
+                self._closed_form(terms, alpha, len(batch.observed))
             with torch.no_grad():
                 totals += torch.stack(
                     [terms.emission.sum(), terms.dynamics.sum(), terms.entropy.sum()]
@@ -166,7 +168,7 @@ class Trainer:
             new = new if self.running is None else self.running.mixed(new, (k + 2) ** -0.7)
             self.running = new
         self.dynamics, notes = maximise(new, self.dynamics)
-        self.notes += [n for n in notes if n not in self.notes]
+        self.reseeded += bool(notes)
 
     def state(self) -> dict[str, Any]:
         """Return all that a later process needs to go on, as tensors and plain values."""
@@ -181,7 +183,7 @@ class Trainer:
             "generator": self.generator.get_state(),
             "epoch": self.epoch,
             "rate": self.rate,
-            "notes": self.notes,
+            "reseeded": self.reseeded,
         }
 
     def load(self, state: dict[str, Any]) -> None:
@@ -196,7 +198,8 @@ class Trainer:
         self.running = None if state["running"] is None else Statistics(**state["running"])
         self.optimiser.load_state_dict(state["optimiser"])
         self.generator.set_state(state["generator"])
-        self.epoch, self.rate, self.notes = state["epoch"], state["rate"], state["notes"]
+        self.epoch, self.rate = state["epoch"], state["rate"]
+        self.reseeded = state["reseeded"]
 
 
 def _gap_parameters(p: Parameters) -> dict[str, torch.Tensor]:
@@ -209,13 +212,27 @@ def _gap_parameters(p: Parameters) -> dict[str, torch.Tensor]:
         "init_mean": p.init_mean,
         "init_var": p.init_var.log(),
         "regime_init": p.regime_init.log(),
-        "regime_transition": p.regime_transition.log(),
     }
+    if p.C > 1:
+        slow, fast = RATE_LIMITS
+        rates = nearest_generator(p.regime_transition).clamp(1e3 * slow, 0.5 * fast)
+        free["rates"] = torch.logit((rates / slow).log() / math.log(fast / slow))
     return {k: v.detach().clone().requires_grad_() for k, v in free.items()}
+
+
+def _generator(free: dict[str, torch.Tensor]) -> torch.Tensor | None:
+    """Return Q (d, C, C) from the free rates; None for one regime."""
+    if "rates" not in free:
+        return None
+    slow, fast = RATE_LIMITS
+    return rates_to_generator(slow * (fast / slow) ** torch.sigmoid(free["rates"]))
 
 
 def _from_gap(free: dict[str, torch.Tensor], kept: Parameters) -> Parameters:
     low, high = GAP_LIMITS
+    generator = _generator(free)
+    kernel = kept.regime_transition if generator is None else torch.linalg.matrix_exp(generator)
+    pi = torch.softmax(free["regime_init"], -1) + PROBABILITY_FLOOR
     return replace(
         kept,
         ar_coef=low + (high - low) * torch.sigmoid(free["ar_coef"]),
@@ -223,11 +240,6 @@ def _from_gap(free: dict[str, torch.Tensor], kept: Parameters) -> Parameters:
         ar_var=free["ar_var"].exp() + VARIANCE_FLOOR,
         init_mean=free["init_mean"],
         init_var=free["init_var"].exp() + VARIANCE_FLOOR,
-        regime_init=_floored(torch.softmax(free["regime_init"], -1)),
-        regime_transition=_floored(torch.softmax(free["regime_transition"], -1)),
+        regime_init=pi / pi.sum(-1, keepdim=True),
+        regime_transition=kernel,
     )
-
-
-def _floored(rows: torch.Tensor) -> torch.Tensor:
-    rows = rows + PROBABILITY_FLOOR
-    return rows / rows.sum(-1, keepdim=True)

@@ -222,21 +222,27 @@ def test_gap_with_unit_intervals_is_the_step_model():
     assert torch.allclose(step, gap, atol=1e-9)
 
 
-def test_gap_of_two_is_two_steps():
-    """The skeleton over an interval of 2 has the moments of two unit steps."""
-    from headwater.counts.distributions import at_intervals
+def test_gradient_of_the_recurrence():
+    from headwater.counts.recurrence import LinearRecurrence
 
-    p = replace(random_parameters(C=1), ar_coef=torch.tensor([[0.6], [0.9]]).double())
-    a, b, v, kernel = at_intervals(p, torch.full((1, 1), 2.0).double())
-    assert torch.allclose(a[0, 0], p.ar_coef**2)
-    assert torch.allclose(b[0, 0], p.ar_bias * (1 + p.ar_coef))
-    assert torch.allclose(v[0, 0], p.ar_var * (1 + p.ar_coef**2))
-    assert torch.allclose(kernel[0, 0], p.regime_transition @ p.regime_transition)
+    g = torch.Generator().manual_seed(0)
+    a, b = (
+        torch.randn(2, 5, 3, generator=g, dtype=torch.float64).requires_grad_() for _ in range(2)
+    )
+    assert torch.autograd.gradcheck(LinearRecurrence.apply, (a, b))
 
 
-def test_gap_refuses_negative_coefficients():
-    from headwater.counts.distributions import at_intervals
+def test_gradient_of_the_bound_in_all_it_depends_on():
+    """The hand-written backward passes against finite differences, C = 2."""
+    p, q = random_parameters(K=3), random_posterior(2, 4)
+    data = replace(tensors(torch.full((2, 4, 3), 3.0)), covariates=torch.ones(2, 1).double())
+    names = ("mixing", "effects", "regime_init", "regime_transition", "ar_coef", "ar_bias")
+    state = p.state() | {"effects": torch.full((3, 1), 0.2).double()}
+    given = [state[n].clone().requires_grad_() for n in names]
+    given += [x.clone().requires_grad_() for x in (q.alpha, q.beta, q.p)]
 
-    p = replace(random_parameters(C=1), ar_coef=torch.tensor([[-0.6], [0.9]]).double())
-    with pytest.raises(ValueError, match="AR coefficient"):
-        at_intervals(p, torch.ones(1, 3).double())
+    def value(*x):
+        now = replace(p, **dict(zip(names, x[: len(names)], strict=True)))
+        return bound_terms(SwitchingAR(now, 2, 4), GaussianMarkov(*x[len(names) :]), now, data).elbo
+
+    assert torch.autograd.gradcheck(value, given)

@@ -6,16 +6,19 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 from sklearn.metrics import adjusted_rand_score
 
 from headwater.core.errors import InputError
-from headwater.core.io import read_torch, write_dataset, write_torch
+from headwater.core.io import read_dataset, read_torch, write_dataset, write_torch
 from headwater.counts.config import FitConfig
 from headwater.counts.cube import complete
+from headwater.counts.data import cube_tensors
 from headwater.counts.fit import fit_plnica
 from headwater.counts.matching import match
 from headwater.counts.model import Model
@@ -127,6 +130,23 @@ def test_counts_at_unobserved_steps_do_not_matter(tiny):
     assert np.isnan(one["expected_count"][2, 5:8]).all()
 
 
+def test_mini_batches_end_near_the_full_batch(tiny):
+    whole = fit_plnica(tiny, replace(QUICK, epochs=80), seed=5).info["elbo"]
+    part = fit_plnica(tiny, replace(QUICK, epochs=80, batch=5), seed=5)  # the last has 2
+    assert bound(part.model, tiny)["elbo"].sum() == pytest.approx(whole, rel=0.01)
+
+
+def test_a_held_out_series_has_a_bound_with_covariates_too(tiny):
+    """One series alone makes every covariate constant: that is no fault outside training."""
+    cube = tiny.copy(deep=True)
+    dose = np.random.default_rng(0).normal(size=(12, 1))
+    cube["covariates"] = (("series", "covariate"), dose)
+    cube = cube.assign_coords(covariate=["dose"])
+    model = fit_plnica(cube, replace(QUICK, intercept=True), seed=5).model
+    alone = bound(model, cube.isel(series=[4]))["elbo"].iloc[0]
+    assert alone == pytest.approx(bound(model, cube)["elbo"].iloc[4], abs=1e-9)
+
+
 def test_irregular_times_with_the_gap_model(tiny):
     cube = tiny.copy(deep=True)
     steps = np.cumsum([0, *([1, 2, 0.5, 1] * 4)])[: cube.sizes["step"]]
@@ -165,6 +185,9 @@ def test_a_covariate_of_scale_a_million_is_found():
         ("zero series", {"d": 2, "C": 2}),
         ("large counts", {"d": 2, "C": 2}),
         ("many regimes", {"d": 2, "C": 6}),
+        ("zero feature", {"d": 3, "C": 2}),
+        ("unseen series", {"d": 2, "C": 2}),
+        ("constant counts", {"d": 2, "C": 2}),
     ],
 )
 def test_hard_cases_end_in_finite_numbers(tiny, change, sizes):
@@ -177,6 +200,12 @@ def test_hard_cases_end_in_finite_numbers(tiny, change, sizes):
         cube["counts"][3] = 0
     if change == "large counts":
         cube["counts"][:] = cube["counts"] * 10_000_000
+    if change == "zero feature":
+        cube["counts"][:, :, 2] = 0
+    if change == "unseen series":
+        cube["observed"][3] = 0
+    if change == "constant counts":
+        cube["counts"][:] = 7
     fit = fit_plnica(cube, replace(QUICK, **sizes), seed=1)
     for name in ("source_mean", "source_var", "mixing", "ar_var", "regime_prob"):
         assert np.isfinite(fit.posterior[name]).all(), name
@@ -207,6 +236,14 @@ def test_small_data_and_square_mixing_are_said(tiny):
         ({"dd": 1}, "unknown key"),
         ({"family": "arr"}, "did you mean 'ar'"),
         ({"d": 0}, "at least 1"),
+        ({"d": "3"}, "counts.model.d: found '3'; expected a whole number"),
+        ({"epochs": 2.5}, "expected a whole number"),
+        ({"epochs": True}, "expected a whole number"),
+        ({"intercept": 1}, "expected true or false"),
+        ({"lr": float("nan")}, "expected a finite number"),
+        ({"shared": []}, "a list of whole numbers"),
+        ({"shared": [32, 0]}, "a list of whole numbers"),
+        ({"epochs": 100}, "warmup: found 150; expected fewer than the 100 epochs"),
     ],
 )
 def test_faults_of_the_options_are_named(options, text):
@@ -223,6 +260,12 @@ def test_covariate_faults_are_named(tiny):
     cube["covariates"][3] = np.nan
     with pytest.raises(InputError, match=r"'dose', series 's03'.*no finite number"):
         fit_plnica(cube, QUICK, seed=1)
+    dose = 1e6 + np.arange(12.0)
+    cube["covariates"] = (("series", "covariate2"), np.stack([dose, 3 * dose - 5], 1))
+    cube = cube.drop_vars("covariate").rename(covariate2="covariate")
+    cube = cube.assign_coords(covariate=["dose", "twice"])
+    with pytest.raises(InputError, match=r"'twice'.*a combination of the covariates before it"):
+        fit_plnica(cube, replace(QUICK, intercept=True), seed=1)
 
 
 def test_another_offset_or_feature_list_is_refused(tiny):
@@ -233,39 +276,81 @@ def test_another_offset_or_feature_list_is_refused(tiny):
         posterior(model, tiny.isel(feature=slice(5)))
 
 
-RESUME = """
+LONG = replace(QUICK, epochs=120, warmup=30, tolerance=0.0, checkpoint_seconds=0.01)
+KILLED = """
 import sys, pathlib
-from headwater.core.io import read_dataset, write_dataset
-from headwater.counts.fit import FitConfig, fit_plnica
-config = FitConfig(d=2, C=2, intercept=False, epochs=400, warmup=50, init_epochs=5,
-                   tolerance=0.0, checkpoint_seconds=0.01)
-fit = fit_plnica(read_dataset(sys.argv[1]), config, 5, work=pathlib.Path(sys.argv[2]))
-write_dataset(sys.argv[3], fit.posterior)
+sys.path.insert(0, sys.argv[1])
+from headwater.core.io import read_dataset
+from headwater.counts.fit import fit_plnica
+from test_fit import LONG
+fit_plnica(read_dataset(sys.argv[2]), LONG, 5, work=pathlib.Path(sys.argv[3]))
 """
 
 
 def test_a_killed_fit_goes_on_to_the_same_result(tiny, tmp_path):
     write_dataset(tmp_path / "cube.nc", tiny)
-    command = [sys.executable, "-c", RESUME, str(tmp_path / "cube.nc")]
-    subprocess.run([*command, str(tmp_path / "w0"), str(tmp_path / "whole.nc")], check=True)
-    assert not (tmp_path / "w0").exists()
-    work = tmp_path / "w1"
-    job = subprocess.Popen([*command, str(work), str(tmp_path / "resumed.nc")])
-    end = time.monotonic() + 60
-    while not list(work.glob("state-*.pt")) and time.monotonic() < end:
+    cube, work = read_dataset(tmp_path / "cube.nc"), tmp_path / "work"
+    here = str(Path(__file__).parent)
+    job = subprocess.Popen(
+        [sys.executable, "-c", KILLED, here, str(tmp_path / "cube.nc"), str(work)]
+    )
+    end = time.monotonic() + 120
+    while not list(work.glob("state-*.pt")) and job.poll() is None and time.monotonic() < end:
         time.sleep(0.01)
     os.kill(job.pid, signal.SIGKILL)
-    job.wait()
-    assert list(work.glob("state-*.pt")), "the fit ended before it could be killed"
-    assert not (tmp_path / "resumed.nc").exists()
-    subprocess.run([*command, str(work), str(tmp_path / "resumed.nc")], check=True)
-    assert (tmp_path / "resumed.nc").read_bytes() == (tmp_path / "whole.nc").read_bytes()
+    assert job.wait() == -signal.SIGKILL, "the fit ended before it could be killed"
+    (saved,) = work.glob("state-*.pt")
+    assert QUICK.init_epochs < read_torch(saved)["trainer"]["epoch"] < LONG.epochs
+    resumed, whole = (fit_plnica(cube, LONG, 5, work=w) for w in (work, None))
+    xr.testing.assert_identical(resumed.posterior, whole.posterior)
+    pd.testing.assert_frame_equal(resumed.trace, whole.trace, check_exact=True)
+    assert resumed.info == whole.info
+    assert not work.exists()
+
+
+THREADS = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import torch
+torch.set_num_threads(int(sys.argv[2]))
+from headwater.core.io import write_dataset
+from headwater.counts.fit import fit_plnica
+from headwater.counts.simulate import simulate_scenario
+from test_fit import QUICK
+write_dataset(sys.argv[3], fit_plnica(simulate_scenario("tiny", 3), QUICK, 5).posterior)
+"""
+
+
+@pytest.mark.slow  # threads that wait for a core of a busy machine
+def test_another_number_of_threads_gives_the_same_to_a_millionth(tiny, tmp_path):
+    target = tmp_path / "two.nc"
+    here = str(Path(__file__).parent)
+    subprocess.run([sys.executable, "-c", THREADS, here, "2", str(target)], check=True)
+    one, two = fit_plnica(tiny, QUICK, 5).posterior, read_dataset(target)
+    for name in ("source_mean", "source_var", "mixing", "regime_prob"):
+        np.testing.assert_allclose(one[name], two[name], atol=1e-6, err_msg=name)
+
+
+def test_checkpoints_of_other_data_are_not_taken_up(tiny, tmp_path):
+    from headwater.counts.fit import Store
+
+    data = cube_tensors(tiny, True)
+    later = replace(data, dt=data.dt * 2)
+    other = replace(data, covariates=data.covariates * 2)
+    paths = {Store(tmp_path, x, QUICK, 5).path for x in (data, later, other)}
+    assert len(paths | {Store(tmp_path, data, QUICK, 6).path}) == 4
+
+
+def test_files_of_others_in_the_work_folder_stay(tiny, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    fit_plnica(tiny, QUICK, seed=5, work=tmp_path)
+    assert [p.name for p in tmp_path.iterdir()] == ["notes.txt"]
 
 
 def test_a_damaged_checkpoint_is_not_believed(tiny, tmp_path):
     from headwater.counts.fit import Store
 
-    store = Store(tmp_path / "w", tiny, QUICK, 5)
+    store = Store(tmp_path / "w", cube_tensors(tiny, QUICK.intercept), QUICK, 5)
     store.save({"x": 1})
     store.path.write_bytes(store.path.read_bytes()[:100])
     fit = fit_plnica(tiny, QUICK, seed=5, work=tmp_path / "w")
