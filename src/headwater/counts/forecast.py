@@ -34,6 +34,8 @@ from .particles import (
 
 EXPOSURES = ("true", "last", "mean")
 FILTERS = ("particle", "encoder")
+CLOSURES = ("auto", "none", "total")
+READS = {"library": 0.0, "logsum": 1.0}  # kinds of exposure that are totals, and what was added
 BLOCK = 500  # series at a time: bounds the memory
 QUANTILES = {"q05": 0.05, "q50": 0.5, "q95": 0.95}
 NAMES = ("mean", "var", *QUANTILES, "pit")
@@ -73,11 +75,13 @@ def forecast_origins(
     exposure = settings.get("exposure", "true")
     draws = int(settings.get("draws", 400))
     kind = settings.get("filter", "particle")
+    closure = settings.get("closure", "auto")
     _check(model, cube, origins, exposure, draws, kind)
     n, T, K = (cube.sizes[d] for d in ("series", "step", "feature"))
     origins = sorted(set(origins))
     data = model.tensors(cube)
     law = law_of(model.parameters, data, model.config.time_model == "gap")
+    added = _closed(model.exposure_kind, data, min(origins), closure)
     values = {name: np.full((len(origins), n, T, K), np.nan) for name in NAMES}
     clamped = 0
     for block, start in enumerate(range(0, n, BLOCK)):
@@ -86,7 +90,8 @@ def forecast_origins(
         states = origin_states(model, own, law.part(index), origins, draws, kind, [seed, block])
         for i, (t0, state) in enumerate(zip(origins, states, strict=True)):
             offset = _future_offset(own, t0, exposure)
-            part, cut = _roll(law.part(index), own, state, t0, offset, [seed, block, 1, t0])
+            streams = [seed, block, 1, t0]
+            part, cut = _roll(law.part(index), own, state, t0, offset, streams, added)
             clamped += cut
             for name, value in part.items():
                 values[name][i, index, t0:] = value
@@ -102,6 +107,7 @@ def forecast_origins(
         attrs={
             "exposure": exposure,
             "filter": kind,
+            "closure": "none" if added is None else "total",
             "draws": draws,
             "seed": seed,
             "clipped_ar_coefficients": law.clipped,
@@ -179,8 +185,12 @@ def _roll(
     t0: int,
     offset: np.ndarray,
     seed: Sequence[int],
+    added: float | None,
 ) -> tuple[dict[str, np.ndarray], int]:
-    """Return each variable, (n, T - t0, K), and how many log rates were clamped."""
+    """Return each variable, (n, T - t0, K), and how many log rates were clamped.
+
+    `added` is None, or says that exp(offset) - added is the total of the step's counts.
+    """
     n, P = state.log_weight.shape
     T, clamped = data.counts.shape[1], 0
     # streams of their own: how many numbers a Poisson draw takes depends on its rate
@@ -188,11 +198,17 @@ def _roll(
     steps: dict[str, list[np.ndarray]] = {name: [] for name in NAMES}
     for t in range(t0, T):
         base = offset[:, t - t0, None] + law.shift  # NaN where the exposure is not known
-        mean, var = count_moments(law, state, t, base)
+        if added is None:
+            mean, var = count_moments(law, state, t, base)
         state = advance(law, state, t, n, P, rng)
         eta = state.source @ law.mixing.T + np.nan_to_num(base)[:, None]
         clamped += int((eta > MAX_LOG_RATE).sum())
-        counts = np.sort(count_rng.poisson(np.exp(np.minimum(eta, MAX_LOG_RATE))), axis=1)
+        if added is None:
+            drawn = count_rng.poisson(np.exp(np.minimum(eta, MAX_LOG_RATE)))
+        else:
+            total = np.exp(offset[:, t - t0]) - added
+            drawn, mean, var = _shares(eta, total, count_rng)
+        counts = np.sort(drawn, axis=1)
         unknown = np.where(np.isnan(base), np.nan, 0.0)
         steps["mean"].append(mean)
         steps["var"].append(var)
@@ -202,6 +218,51 @@ def _roll(
         pit = _pit(counts, data.counts[:, t].numpy(), pit_rng)
         steps["pit"].append(pit + seen + unknown)
     return {name: np.stack(values, 1) for name, values in steps.items()}, clamped
+
+
+def _closed(kind: str, data: CubeTensors, before: int, closure: str) -> float | None:
+    """Return what was added to the totals that the exposures are, or None if they are none.
+
+    Only steps before the first origin are looked at. Given its total, a vector of independent
+    Poisson counts is multinomial with the rates' shares, so a known total is conditioned on:
+    without that, a source that runs away takes the forecast of every feature along.
+    """
+    if closure == "none" or kind not in READS:
+        if closure == "total":
+            raise InputError(
+                None,
+                "counts.forecast.closure",
+                f"total with an exposure of kind {kind!r}",
+                "a library size (prepare offset=library or logsum)",
+                "Set closure to auto or none.",
+            )
+        return None
+    seen = data.observed[:, :before] > 0
+    totals = data.counts[:, :before].sum(-1)[seen]
+    apart = (data.offset[:, :before][seen].exp() - READS[kind] - totals).abs()
+    return READS[kind] if bool((apart <= 0.5 + 1e-9 * totals).all()) else None
+
+
+def _shares(
+    eta: np.ndarray, total: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return draws (n, P, K), mean and variance (n, K) of counts with a known total.
+
+    Parameters
+    ----------
+    eta : (n, P, K)
+        Log rates of the draws.
+    total : (n,)
+        NaN where not known.
+    """
+    share = np.exp(eta - eta.max(-1, keepdims=True))
+    share /= share.sum(-1, keepdims=True)
+    known = np.nan_to_num(total)
+    drawn = rng.binomial(np.rint(known).astype(np.int64)[:, None, None], np.clip(share, 0, 1))
+    size = total[:, None]
+    mean = size * share.mean(1)
+    var = size * (share * (1 - share)).mean(1) + size**2 * share.var(1)
+    return drawn, mean, var
 
 
 def count_moments(

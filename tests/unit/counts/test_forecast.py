@@ -297,3 +297,42 @@ def test_no_origins_given_takes_the_default_ones():
     cube = sim.simulate_scenario("tiny", 1)
     f = forecast_origins(true_model(cube), cube, SETTINGS | {"t0": []}, 0)
     assert f["t0"].values.tolist() == list(origins.default_origins(14))
+
+
+def test_a_known_total_is_multinomial():
+    """Shares of fixed rates: mean n p, variance n p (1 - p), binomial draws."""
+    from headwater.counts.forecast import _shares
+
+    p = np.array([0.5, 0.3, 0.2])
+    eta = np.log(p) + 3.0 + np.zeros((2, 40000, 1))
+    drawn, mean, var = _shares(eta, np.array([1000.0, np.nan]), np.random.default_rng(1))
+    np.testing.assert_allclose(mean[0], 1000 * p)
+    np.testing.assert_allclose(var[0], 1000 * p * (1 - p))
+    np.testing.assert_allclose(drawn[0].mean(0), 1000 * p, rtol=0.01)
+    np.testing.assert_allclose(drawn[0].var(0), var[0], rtol=0.05)
+    assert np.isnan(mean[1]).all()
+
+
+def test_totals_are_told_by_the_steps_before_the_origin():
+    import torch
+
+    from headwater.counts.data import CubeTensors
+    from headwater.counts.forecast import _closed
+
+    x = torch.tensor([[[3.0, 4.0], [1.0, 2.0], [9.0, 9.0]]]).double()
+    one = torch.ones(1, 3).double()
+    total = x.sum(-1)
+
+    def data(exposure):
+        return CubeTensors(x, one, exposure.log(), torch.zeros(1, 0), one, one)
+
+    assert _closed("library", data(total), 3, "auto") == 0.0
+    assert _closed("logsum", data(total + 1), 3, "auto") == 1.0
+    assert _closed("library", data(total * 2), 3, "auto") is None
+    later = total.clone()
+    later[0, 2] = 99.0
+    assert _closed("library", data(later), 2, "auto") == 0.0
+    assert _closed("valid_days", data(total), 3, "auto") is None
+    assert _closed("library", data(total), 3, "none") is None
+    with pytest.raises(InputError, match="closure"):
+        _closed("valid_days", data(total), 3, "total")
