@@ -21,8 +21,6 @@ os.environ.update(
     )
 )
 SCHEMA = load_schema(ROOT / "workflow/schemas/config.schema.yaml")
-# A domain is a block of the configuration; its rules stand in rules/<domain>.smk.
-DOMAINS = [name for name in ("counts",) if name in config]
 
 # Requests of one attempt: mem_mb in MB, runtime in minutes; both grow with `attempt`.
 RESOURCES = {
@@ -130,6 +128,8 @@ if not workflow.overwrite_configfiles:
 
 
 config = checked_config(config)
+# A domain is a block of the configuration; its rules stand in rules/<domain>.smk.
+DOMAINS = [name for name in ("counts",) if name in config]
 if config["mirror"]:
     os.environ.setdefault("HEADWATER_MIRROR", config["mirror"])
 if config["offline"]:
