@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import csv
 import fcntl
+import gzip
 import logging
+import lzma
 import os
 import re
 import shutil
@@ -16,16 +18,21 @@ import stat
 import tarfile
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 from .config import nearest
 from .errors import InputError
 from .io import sha256
-from .transfer import TransferError, fetch
+from .part import TransferError
+from .transfer import fetch
 
 COLUMNS = ("dataset", "file", "urls", "sha256", "bytes", "licence", "citation", "registration")
 SUMS = "SHA256SUMS"
+# What a cut or encrypted archive raises, beside the errors of its own format.
+BROKEN = (EOFError, zlib.error, lzma.LZMAError, RuntimeError)
 
 
 def read_datasets(path: str | Path) -> list[dict[str, str]]:
@@ -88,31 +95,65 @@ def _check_row(path: Path, number: int, row: Mapping[str, str]) -> None:
             raise fault("urls", "https, or a sha256 beside plain http")
 
 
-def obtain(
+class Place(NamedTuple):
+    """Where a file is to be had: ``local``, ``mirror``, ``network`` or ``absent``, and why."""
+
+    kind: str
+    path: Path | None = None
+    why: str = ""
+
+
+def locate(
     row: Mapping[str, str],
     dest: str | Path,
-    *,
     mirror: str | Path | None = None,
     offline: bool = False,
-    sums: str | Path | None = None,
-    log: logging.Logger | None = None,
-) -> None:
-    """Put the file of a row at `dest`, checked.
+) -> Place:
+    """Decide where the file of a row comes from; changes nothing.
 
     Parameters
     ----------
     row : mapping
         As `read_datasets` gives it.
     dest : path
-        A file of the mirror is read in place: `dest` becomes a link to it (a copy where the
-        file system knows no links).
+        Where the file is wanted; what is there already comes first.
     mirror : path, optional
         Folder laid out like the column ``file``.
     offline : bool
         Never use the network.
+    """
+    if Path(dest).is_file():
+        return Place("local", Path(dest))
+    source = Path(mirror) / row["file"] if mirror else None
+    if source is not None and source.is_file():
+        return Place("mirror", source)
+    looked = f"not in the mirror ({source})" if source else "no mirror is set"
+    if offline:
+        return Place("absent", None, f"{looked}, the run is offline")
+    if not row["urls"]:
+        return Place("absent", None, f"{looked}, config/datasets.tsv knows no address")
+    return Place("network", None, looked)
+
+
+def obtain(
+    row: Mapping[str, str],
+    dest: str | Path,
+    mirror: str | Path | None = None,
+    offline: bool = False,
+    *,
+    sums: str | Path | None = None,
+    log: logging.Logger | None = None,
+) -> Place:
+    """Put the file of a row at `dest`, checked, and return where it came from.
+
+    Parameters
+    ----------
+    row, dest, mirror, offline
+        As of `locate`. A file of the mirror is read in place: `dest` becomes a link to it (a
+        copy where the file system knows no links).
     sums : path, optional
-        Where checksums that the table lacks are kept; `SHA256SUMS` beside the downloads by
-        default.
+        Where checksums that the table lacks are kept; `SHA256SUMS` in the downloads folder
+        by default.
     log : Logger, optional
 
     Raises
@@ -124,35 +165,32 @@ def obtain(
     dest = Path(dest)
     sums = Path(sums) if sums else _sums_of(dest, row["file"])
     expected = row["sha256"] or _recorded(sums, row["file"])
-    source = Path(mirror) / row["file"] if mirror else None
-    if source is not None and source.is_file():
-        found = sha256(source)
+    place = locate(row, dest, mirror, offline)
+    if place.path is not None:
+        found = sha256(place.path)
         if expected and found != expected:
-            raise _wrong_sum(source, found, expected)
-        _link(source.resolve(), dest)
-        log.info("%s: from the mirror", row["file"])
+            raise _wrong_sum(place.path, found, expected)
+        if place.kind == "mirror":
+            _link(place.path.resolve(), dest)
     else:
-        found = _from_network(row, dest, expected, offline, source, log)
+        found = _from_network(row, dest, expected, place, log)
     if not expected:
         _record(sums, row["file"], found)
+    log.info("%s: %s, sha256 %s", row["file"], place.kind, found)
+    return place
 
 
 def _from_network(
-    row: Mapping[str, str],
-    dest: Path,
-    expected: str,
-    offline: bool,
-    source: Path | None,
-    log: logging.Logger,
+    row: Mapping[str, str], dest: Path, expected: str, place: Place, log: logging.Logger
 ) -> str:
-    looked = f"not in the mirror ({source})" if source else "no mirror is set"
     by_hand = (
-        f"Put the file at {dest}, or set HEADWATER_MIRROR to a folder that holds {row['file']}."
+        f"Put the file at {dest} and run again, "
+        f"or set HEADWATER_MIRROR to a folder that holds {row['file']}."
     )
-    if offline or not row["urls"]:
-        why = "the run is offline" if offline else "config/datasets.tsv knows no address"
-        hint = f"{row['registration']} {by_hand}" if row["registration"] else by_hand
-        raise InputError(row["file"], "", f"no such file: {looked}, {why}", "the file", hint)
+    if row["registration"]:
+        by_hand = f"{row['registration']} {by_hand}"
+    if place.kind == "absent":
+        raise InputError(row["file"], "", f"no such file: {place.why}", "the file", by_hand)
     size = int(row["bytes"]) if row["bytes"] else None
     try:
         return fetch(row["urls"].split(), dest, sha256=expected or None, size=size, log=log)
@@ -168,7 +206,8 @@ def _wrong_sum(path: Path, found: str, expected: str) -> InputError:
         "",
         f"sha256 {found}",
         expected,
-        "The file was changed or is another version: replace it, or correct its row.",
+        "The file was changed or is another version: move it away to get it anew, "
+        "or correct the checksum in config/datasets.tsv or SHA256SUMS.",
     )
 
 
@@ -186,8 +225,9 @@ def _link(source: Path, dest: Path) -> None:
 
 def _sums_of(dest: Path, name: str) -> Path:
     """Return the checksum file of the downloads folder that `dest` lies in."""
-    depth = len(PurePosixPath(name).parts)
-    return dest.parents[depth - 1] / SUMS if len(dest.parents) >= depth else dest.parent / SUMS
+    parts = PurePosixPath(name).parts
+    inside = dest.parts[-len(parts) :] == parts
+    return (dest.parents[len(parts) - 1] if inside else dest.parent) / SUMS
 
 
 def _recorded(sums: Path, name: str) -> str:
@@ -202,8 +242,13 @@ def _record(sums: Path, name: str, digest: str) -> None:
     sums.parent.mkdir(parents=True, exist_ok=True)
     with sums.open("a", encoding="utf-8") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
-        if not _recorded(sums, name):
-            stream.write(f"{digest}  {name}\n")
+        known = _recorded(sums, name)
+        if known and known != digest:
+            raise _wrong_sum(sums, digest, known)
+        if not known:
+            # a writer that was killed may have left half a line
+            cut = sums.read_bytes()[-1:] not in {b"", b"\n"}
+            stream.write(("\n" if cut else "") + f"{digest}  {name}\n")
             stream.flush()
             os.fsync(stream.fileno())
 
@@ -214,10 +259,12 @@ def unpack(archive: str | Path, folder: str | Path, max_bytes: int = 50 * 2**30)
     Raises
     ------
     InputError
-        If a member would land outside, is a link or a device, or the content is larger than
-        `max_bytes`.
+        If a member would land outside, is a link or a device, if the content is larger than
+        `max_bytes`, the archive is not whole, or `folder` holds something already.
     """
     archive, folder = Path(archive), Path(folder)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(folder, "", "something that is there already", "a new folder")
     folder.parent.mkdir(parents=True, exist_ok=True)
     tmp = Path(tempfile.mkdtemp(prefix=".tmp-", dir=folder.parent))
     try:
@@ -229,8 +276,9 @@ def unpack(archive: str | Path, folder: str | Path, max_bytes: int = 50 * 2**30)
             with tarfile.open(archive) as opened:
                 _check_members(archive, _tar_members(opened), max_bytes)
                 opened.extractall(tmp, filter="data")
+        tmp.chmod(0o755)
         tmp.replace(folder)
-    except (tarfile.TarError, zipfile.BadZipFile, EOFError) as error:
+    except (tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile, *BROKEN) as error:
         raise InputError(
             archive, "", f"no whole archive ({error})", "a tar or zip file", "Fetch it again."
         ) from None
@@ -245,7 +293,7 @@ def _zip_members(opened: zipfile.ZipFile) -> Iterable[tuple[str, int, bool]]:
 
 
 def _tar_members(opened: tarfile.TarFile) -> Iterable[tuple[str, int, bool]]:
-    for member in opened.getmembers():
+    for member in opened:  # not getmembers(): a bomb is refused at its header
         yield member.name, member.size, not (member.isfile() or member.isdir())
 
 
