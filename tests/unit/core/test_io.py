@@ -47,7 +47,7 @@ def test_permissions_follow_the_umask(tmp_path):
 
 @pytest.mark.parametrize("name", ["a.tsv", "a.csv", "a.tsv.gz", "a.csv.gz"])
 def test_tables_come_back_and_repeat_byte_for_byte(tmp_path, name):
-    table = pd.DataFrame({"x": [1.5, 0.1 + 0.2], "name": ["Äpfel", "a,b\tc"]})
+    table = pd.DataFrame({"x": [1.5, 0.1 + 0.2], "name": ["Äpfel", "null"]})
     io.write_table(tmp_path / name, table)
     first = (tmp_path / name).read_bytes()
     time.sleep(1.1)  # gzip headers hold whole seconds
