@@ -300,7 +300,7 @@ def _write_stream(
     with job.part.open("r+b" if start else "wb") as stream, bar:
         stream.seek(start)
         block = head
-        # read1 gives what has come: `iter_content` would lose up to a block at every cut
+        # read1 gives what has come: a read of whole blocks loses one at a stall or a kill
         while block := block or answer.raw.read1(BLOCK, decode_content=False):
             stream.write(block)
             stream.flush()  # a killed job keeps what it has

@@ -1,6 +1,7 @@
 """Retrieval against a server that cuts, stalls, lies and refuses."""
 
 import email.utils
+import fcntl
 import gzip
 import hashlib
 import io
@@ -501,6 +502,22 @@ def test_many_jobs_record_their_checksums_at_once(row, source, tmp_path):
         one.join()
     lines = sums.read_text().splitlines()
     assert sorted(lines[1:]) == sorted(f"{SUM}  counts/d/{n}.bin" for n in range(12))
+
+
+def test_a_job_waits_for_the_one_that_records(row, source, tmp_path):
+    sums = tmp_path / "SHA256SUMS"
+    options = {"mirror": tmp_path / "mirror", "sums": sums}
+    job = threading.Thread(
+        target=obtain, args=(row | {"sha256": ""}, tmp_path / "x"), kwargs=options
+    )
+    with sums.open("a") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        job.start()
+        job.join(0.2)
+        assert job.is_alive()
+        stream.write(f"{SUM}  {row['file']}\n")
+    job.join(10)
+    assert sums.read_text() == f"{SUM}  {row['file']}\n"
 
 
 def test_a_download_is_obtained(row, server, tmp_path):
