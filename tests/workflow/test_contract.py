@@ -22,7 +22,7 @@ def rules():
             yield pytest.param(path.name, name, re.split(r"^\S", text, flags=re.M)[0], id=name)
 
 
-@pytest.mark.parametrize(("file", "name", "text"), rules())
+@pytest.mark.parametrize(("file", "name", "text"), list(rules()))
 def test_rules_have_every_directive_and_a_verb(file, name, text):
     if name in TARGETS or name.startswith("paper_"):
         assert "message:" in text

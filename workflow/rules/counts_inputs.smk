@@ -181,4 +181,4 @@ def counts_figures(dataset):
 
 def first_fold_forecasts(wildcards):
     """Return the forecasts of the first fold, the model first, for the panels."""
-    return [f for f in forecast_files(wildcards) if f.endswith("/fold00.nc")]
+    return [f for f in forecast_files(wildcards) if Path(f).stem == "fold00"]
