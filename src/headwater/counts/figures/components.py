@@ -202,20 +202,15 @@ def regimes(
     Parameters
     ----------
     posterior : Dataset
-        regime_prob (series, step, source, regime), C >= 2.
+        regime_prob (series, step, source, regime); with one regime the figure says so.
     cube, events
         As in `sources`.
-
-    Raises
-    ------
-    ValueError
-        If there is one regime only.
     """
     order = ("series", "step", "source", "regime")
     prob = posterior["regime_prob"].transpose(*order).values.astype(float)
     n_series, n_steps, n_sources, n_regimes = prob.shape
     if n_regimes < 2:
-        raise ValueError("a model with one regime has no regime probabilities to draw")
+        return _one_regime(posterior)
     if cube is not None and "observed" in cube:
         prob = np.where((cube["observed"].values == 0)[..., None, None], np.nan, prob)
     axis = time_axis(cube, n_steps)
@@ -254,6 +249,18 @@ def regimes(
         {f"regime {c + 1}": prob[:shown, ..., c].reshape(-1) for c in range(n_regimes)}, index=index
     ).reset_index()
     return style.Plot(figure, table, "Regimes over time", caption, alt)
+
+
+def _one_regime(posterior: xr.Dataset) -> style.Plot:
+    """Return the figure of a model whose components have one regime each."""
+    figure = style.new_figure(height=0.8)
+    panel = figure.subplots()
+    panel.axis("off")
+    text = "One regime: nothing switches."
+    panel.text(0.5, 0.5, text, ha="center", va="center")
+    table = pd.DataFrame({"component": range(1, posterior.sizes["source"] + 1), "regimes": 1})
+    caption = "The model has one regime for each component, so there is nothing to show."
+    return style.Plot(figure, table, "Regimes over time", caption, text)
 
 
 def _switches(prob: np.ndarray) -> float:
