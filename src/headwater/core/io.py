@@ -196,8 +196,9 @@ def write_torch(path: str | Path, state: Any) -> None:
     """Write tensors and plain values, readable with `weights_only=True`."""
     import torch
 
-    with atomic(path) as tmp:
-        torch.save(state, tmp)
+    # through a stream: given a path, torch writes the (temporary) file name into the archive
+    with atomic(path) as tmp, tmp.open("wb") as stream:
+        torch.save(state, stream)
 
 
 def read_torch(path: str | Path) -> Any:

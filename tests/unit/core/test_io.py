@@ -79,6 +79,8 @@ def test_torch_files_refuse_objects(tmp_path):
     torch = pytest.importorskip("torch")
     io.write_torch(tmp_path / "a.pt", {"x": torch.arange(3), "name": "a"})
     assert io.read_torch(tmp_path / "a.pt")["x"].tolist() == [0, 1, 2]
+    io.write_torch(tmp_path / "again.pt", {"x": torch.arange(3), "name": "a"})
+    assert (tmp_path / "again.pt").read_bytes() == (tmp_path / "a.pt").read_bytes()
     torch.save({"x": os.path.join}, tmp_path / "b.pt")
     with pytest.raises(Exception, match=r"[Ww]eights"):
         io.read_torch(tmp_path / "b.pt")
