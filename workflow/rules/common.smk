@@ -12,6 +12,11 @@ from headwater.core.retrieve import read_datasets
 from headwater.core.seeds import job_seed
 
 ROOT = Path(workflow.basedir)
+if not os.access(".", os.W_OK):
+    raise WorkflowError(
+        f"the working folder {os.getcwd()} cannot be written; "
+        "name another one with --directory FOLDER"
+    )
 # Scripts that run in a conda environment find the library here.
 os.environ.update(
     PYTHONPATH=os.pathsep.join(
