@@ -442,6 +442,7 @@ rule evaluate_forecasts:
         runtime=res("table", "runtime"),
     params:
         dataset=lambda wildcards: wildcards.dataset,
+        model=lambda wildcards: f"plnica_{forecast_models(wildcards.dataset)[0]}",
         seed=seed_of("evaluate_forecasts"),
         code=code_of("headwater.counts.scores"),
     message:

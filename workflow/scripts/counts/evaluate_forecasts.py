@@ -10,7 +10,8 @@ def main(inputs, outputs, params, threads, log):
     from headwater.counts.scores import score_forecasts
 
     forecasts = {
-        (method_of(path), Path(path).stem): read_dataset(path) for path in inputs.forecasts
+        (method_of(path, params.model), Path(path).stem): read_dataset(path)
+        for path in inputs.forecasts
     }
     scores, detail, pit = score_forecasts(
         read_dataset(inputs.cube), forecasts, dataset=params.dataset, seed=params.seed
@@ -20,10 +21,12 @@ def main(inputs, outputs, params, threads, log):
     write_table(outputs.pit, pit)
 
 
-def method_of(path):
-    """Return a method's name in the tables from the folder of its forecasts."""
+def method_of(path, model):
+    """Return a method's name in the tables; the model with one regime is a baseline."""
     name = Path(path).parent.name
-    return name if name.startswith("plnica") else f"baseline:{name}"
+    if name == model:
+        return name
+    return "baseline:one_regime" if name.startswith("plnica") else f"baseline:{name}"
 
 
 run(main, globals().get("snakemake"))
