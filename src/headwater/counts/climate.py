@@ -8,7 +8,7 @@ read a block at a time, so a grid larger than memory works.
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,11 @@ from headwater.core.errors import InputError
 from headwater.core.io import sha256
 
 from .daily import BLOCK_BYTES, open_daily
+from .event_table import sample_table
+from .periods import period_grid
 from .regions import axis_names, pool, stack_cells
 from .settings import PrepareSettings
-from .units import convert
+from .units import in_file_units
 
 OPERATORS = {
     ">=": operator.ge,
@@ -30,9 +32,9 @@ OPERATORS = {
     "<=": operator.le,
     "<": operator.lt,
 }
-FEW_STATIONS = 5
-LOOSE = 0.3  # mean share of event days above which Poisson is a loose law
 WET = 1.0  # mm day-1, of percentiles over wet days
+# What no day on earth leaves; models have rain that is a little below 0.
+PLAUSIBLE = {"mm day-1": (-10, 5000), "degC": (-150, 100), "m s-1": (-200, 200)}
 
 
 def read_events(
@@ -46,7 +48,11 @@ def read_events(
         Naming file, variable, unit or time of the first fault.
     """
     options = PrepareSettings.from_mapping(settings)
-    shown = ", ".join(files)
+    shown = ", ".join(map(str, files))
+    if not files:
+        raise InputError(
+            None, "files", "nothing", "daily files", "Name them in the data set's row."
+        )
     with open_daily(files) as daily:
         counted = event_days(daily, options, chosen_events(events, options, daily, shown), shown)
         origin = {
@@ -94,7 +100,22 @@ def chosen_events(
                 "one of " + ", ".join(sorted(there)),
                 nearest(variable, sorted(there)),
             )
+        _check_event(known[name])
     return [known[n] for n in names]
+
+
+def _check_event(event: Mapping[str, Any]) -> None:
+    place = f"counts.events, event {event['name']}"
+    if event["op"] not in OPERATORS:
+        choices = ", ".join(OPERATORS)
+        raise InputError(
+            None, place, f"op {event['op']!r}", f"one of {choices}", f"Set op to one of {choices}."
+        )
+    if ("threshold" in event) == ("percentile" in event):
+        found = "both threshold and percentile" if "threshold" in event else "no threshold"
+        raise InputError(
+            None, place, found, "threshold or percentile", "Give the event one of the two."
+        )
 
 
 def event_days(
@@ -105,17 +126,17 @@ def event_days(
     Returns
     -------
     Dataset
-        count, valid_days (event, period, place; int) and days (period): the days that the
-        calendar says there are; coordinates year and month of each period. For regions all
-        three are cell-days.
+        count, valid_days, exposure (event, period, place) and days: the days that the calendar
+        says there are; coordinates year and month of each period. For regions all are cell-days.
     """
     index, lengths, periods = period_grid(daily["time"], options.freq, file)
     counts, valid = [], []
     for event in events:
         name = options.variables.get(event["var"], event["var"])
-        values = convert(daily[name], event["units"], name, file)
-        threshold = _threshold(values, event, options, file)
-        hits, there = _count_days(values, event, threshold, index, len(periods))
+        values = daily[name]
+        threshold = _threshold(values, event, name, options, file)
+        limits = _limits(values, event, name, file)
+        hits, there = _count_days(values, event, threshold, limits, index, len(periods))
         counts.append(hits)
         valid.append(there)
     result = xr.Dataset(
@@ -138,74 +159,11 @@ def event_days(
     return _places(result, options, daily[static], file)
 
 
-def period_grid(
-    time: xr.DataArray, freq: str, file: str
-) -> tuple[np.ndarray, np.ndarray, Sequence[Any]]:
-    """Return the period of each day, the days of each period, and the first day of each.
-
-    The grid runs from the first to the last period without a hole, in the file's calendar.
-
-    Raises
-    ------
-    InputError
-        If times repeat or are not daily.
-    """
-    _check_freq(freq)
-    calendar = time.dt.calendar
-    values = time.dt.floor("D")
-    if values.to_index().has_duplicates:
-        again = values.to_index()[values.to_index().duplicated()][0]
-        raise InputError(
-            file,
-            f"time {again}",
-            "a second value on this day",
-            "daily values",
-            "Give daily means or sums.",
-        )
-    first, last = values[0].item(), values[-1].item()
-    if not hasattr(first, "year"):  # datetime64 scalars come as integers
-        first, last = values.to_index()[0], values.to_index()[-1]
-    begin = _floor(first, freq, calendar)
-    starts = xr.date_range(begin, last, freq=freq, calendar=calendar, use_cftime=_cftime(time))
-    after = xr.date_range(
-        starts[-1], periods=2, freq=freq, calendar=calendar, use_cftime=_cftime(time)
-    )[1]
-    ends = [*starts[1:], after]
-    lengths = np.array([(e - s).days for s, e in zip(starts, ends, strict=True)])
-    index = np.searchsorted(np.asarray(starts), np.asarray(values.to_index()), side="right") - 1
-    return index, lengths, list(starts)
-
-
-def _check_freq(freq: str) -> None:
-    try:
-        xr.date_range("2000-01-01", periods=2, freq=freq, calendar="noleap", use_cftime=True)
-    except ValueError as error:
-        raise InputError(
-            None,
-            "counts.prepare.freq",
-            repr(freq),
-            f"a pandas frequency such as MS or QS ({error})",
-        ) from None
-
-
-def _cftime(time: xr.DataArray) -> bool:
-    return time.dtype == object
-
-
-def _floor(day: Any, freq: str, calendar: str) -> Any:
-    """Return the first day of the period that holds `day`; runs of n days start at it."""
-    if freq.lstrip("0123456789") == "D":
-        return day
-    # counted from the year before: xarray finds nothing backwards from a day between anchors
-    begin = day.replace(year=day.year - 1, month=1, day=1)
-    cftime = not hasattr(day, "asm8")
-    return xr.date_range(begin, day, freq=freq, calendar=calendar, use_cftime=cftime)[-1]
-
-
 def _count_days(
     values: xr.DataArray,
     event: Mapping[str, Any],
-    threshold: xr.DataArray | float,
+    threshold: xr.DataArray | np.floating,
+    limits: Callable[[xr.DataArray], None],
     index: np.ndarray,
     periods: int,
 ) -> tuple[xr.DataArray, xr.DataArray]:
@@ -220,7 +178,9 @@ def _count_days(
     valid = np.zeros((periods, *shape), dtype=np.int32)
     for first, last in _blocks(starts, int(np.prod(shape, dtype=np.int64)) * 8):
         block = values.isel(time=slice(starts[first], starts[last])).compute()
-        there = block.notnull()
+        limits(block)
+        # where the base period gives no percentile, a day says nothing
+        there = block.notnull() & ~np.isnan(threshold)
         hit = (OPERATORS[event["op"]](block, threshold) & there).transpose(*values.dims).values
         for p in range(first, last):
             days = slice(starts[p] - starts[first], starts[p + 1] - starts[first])
@@ -229,6 +189,33 @@ def _count_days(
     dims = ("period", *values.dims[1:])
     coords = {n: c for n, c in values.coords.items() if "time" not in c.dims}
     return xr.DataArray(counts, coords, dims), xr.DataArray(valid, coords, dims)
+
+
+def _limits(
+    values: xr.DataArray, event: Mapping[str, Any], name: str, file: str
+) -> Callable[[xr.DataArray], None]:
+    """Return a check that a block holds nothing that weather cannot be.
+
+    A missing value that the file does not declare (-9999, 1e20) would count as a day without
+    or with an event, and so would kelvin that say degC.
+    """
+    unit = event["units"]
+    low, high = (in_file_units(v, unit, values, name, file) for v in PLAUSIBLE[unit])
+
+    def check(block: xr.DataArray) -> None:
+        bad = ((block < low) | (block > high)).values
+        if bad.any():
+            place = tuple(np.argwhere(bad)[0])
+            time = block["time"].values[place[block.dims.index("time")]]
+            raise InputError(
+                file,
+                f"variable {name}, time {str(time)[:10]}",
+                f"{block.values[place]:g}, where the unit is {values.attrs['units']}",
+                f"values of {low:g}..{high:g}",
+                "Declare missing values by the attribute _FillValue, or correct the unit.",
+            )
+
+    return check
 
 
 def _blocks(starts: np.ndarray, day_bytes: int) -> list[tuple[int, int]]:
@@ -243,29 +230,35 @@ def _blocks(starts: np.ndarray, day_bytes: int) -> list[tuple[int, int]]:
 
 
 def _threshold(
-    values: xr.DataArray, event: Mapping[str, Any], options: PrepareSettings, file: str
-) -> xr.DataArray | float:
-    """Return the threshold: a number, or the percentile of the base period at each place.
+    values: xr.DataArray,
+    event: Mapping[str, Any],
+    name: str,
+    options: PrepareSettings,
+    file: str,
+) -> xr.DataArray | np.floating:
+    """Return the threshold in the unit of the file: a number, or a percentile at each place.
 
     The percentile is over all valid days of the base period (over wet days, >= 1 mm, with
-    ``wet_only``), linear between order statistics.
+    ``wet_only``), the whole year together, linear between order statistics (numpy's default,
+    definition 7 of Hyndman and Fan 1996); NaN where the base period has no such day.
     """
     if "threshold" in event:
-        return float(event["threshold"])
+        return in_file_units(float(event["threshold"]), event["units"], values, name, file)
+    wet = in_file_units(WET, event["units"], values, name, file)  # checks the unit as well
     low, high = options.base
     year = values["time"].dt.year
-    base = values.sel(time=(year >= low) & (year <= high))
-    if base.sizes["time"] == 0:
-        span = f"{int(year.min())}..{int(year.max())}"
+    first, last = int(year.min()), int(year.max())
+    if low < first or high > last:
         raise InputError(
             file,
             f"event {event['name']}",
-            f"no day of the base period {low}..{high}",
-            f"years within {span}",
-            "Set prepare base=FIRST,LAST.",
+            f"days of {first}..{last}",
+            f"all years of the base period {low}..{high}",
+            "Set prepare base=FIRST,LAST to years of the file.",
         )
+    base = values.sel(time=(year >= low) & (year <= high))
     if event.get("wet_only"):
-        base = base.where(base >= WET)
+        base = base.where(base >= wet)
     return _quantile(base, event["percentile"] / 100)
 
 
@@ -286,113 +279,34 @@ def _quantile(base: xr.DataArray, q: float) -> xr.DataArray:
 def _places(data: xr.Dataset, options: PrepareSettings, masks: xr.Dataset, file: str) -> xr.Dataset:
     """Return the data with one dimension ``place``: regions, cells, stations or a single one."""
     names = axis_names(data)
+    other = [d for d in data["count"].dims if d not in {"event", "period", *(names or ())}]
+    single = [d for d in other if data.sizes[d] == 1]  # such as a height
+    if names or len(other) > 1:
+        data = data.squeeze(single, drop=True)
+        other = [d for d in other if d not in single]
+    if len(other) > (0 if names else 1):
+        raise InputError(
+            file,
+            "",
+            f"dimensions {', '.join(map(str, [*(names or ()), *other]))} beside time",
+            "stations, or latitude and longitude",
+            "Choose one member or level, or put a curvilinear grid on latitudes and longitudes.",
+        )
     if names and options.regions:
-        days = data["days"]
-        pooled = pool(data.drop_vars("days"), options.regions, names, masks, file)
-        ones = xr.ones_like(data[["count"]].isel(event=0, period=0))
-        cells = pool(ones, options.regions, names, masks, file)["count"]
-        return pooled.assign(days=days * cells)
+        return pool(data, options, names, masks, file)
+    if options.regions:
+        raise InputError(
+            file,
+            "counts.prepare.regions",
+            "data without dimensions of latitude and longitude",
+            "a grid",
+            "Leave regions out: stations are places already.",
+        )
+    data["exposure"] = data["valid_days"].astype(float)
     if names:
         return stack_cells(data, names)
-    other = [d for d in data["count"].dims if d not in {"event", "period"}]
     if not other:
         return data.expand_dims(place=["all"])
-    if len(other) > 1:
-        raise InputError(
-            file, "", f"dimensions {', '.join(other)}", "one of stations, or lat and lon"
-        )
     data = data.rename({other[0]: "place"})
     extra = [c for c in data.coords if data[c].dims == ("place",) and c != "place"]
     return data.drop_vars(extra)
-
-
-def sample_table(counted: xr.Dataset, options: PrepareSettings, file: str) -> xr.Dataset:
-    """Return event days as samples x features.
-
-    ``series_by=year``: a sample is a month of a year, features are event x place, all places
-    must be observed. ``location``: a sample is a period of a place, features are events.
-    Exposure is the mean of valid days over features (valid cell-days for regions); a period is
-    observed when valid / days >= min_valid for every feature. Counts are never rescaled.
-    """
-    by = options.series_by
-    if by == "auto":
-        by = "year" if counted.sizes["place"] <= FEW_STATIONS else "location"
-    days = counted["days"]
-    share = counted["valid_days"] / days
-    valid = counted["valid_days"].astype(float)
-    data = xr.Dataset({"count": counted["count"], "valid": valid, "share": share, "days": days})
-    return _by_year(data, options) if by == "year" else _by_location(data, options)
-
-
-def _by_year(data: xr.Dataset, options: PrepareSettings) -> xr.Dataset:
-    flat = data.stack(feature=("event", "place")).transpose("period", "feature")
-    one = data.sizes["place"] == 1
-    names = [e if one else f"{e} {p}" for e, p in flat["feature"].values]
-    # steps are the periods of a year, from the first; a year without rows has unobserved ones
-    years, months = data["year"].values, data["month"].values
-    if len(set(zip(years, months, strict=True))) < len(years):
-        raise InputError(
-            None,
-            "counts.prepare.freq",
-            f"{options.freq!r}, several steps in a month, with a series per year",
-            "steps of a month or longer",
-            "Set prepare series_by=location.",
-        )
-    return _samples(
-        flat["count"].values,
-        flat["valid"].values,
-        flat["share"].values,
-        [str(y) for y in years],
-        months.astype(float),
-        names,
-        options,
-        "month of the year",
-    )
-
-
-def _by_location(data: xr.Dataset, options: PrepareSettings) -> xr.Dataset:
-    flat = data.stack(sample=("place", "period")).transpose("sample", "event")
-    places = [str(p) for p, _ in flat["sample"].values]
-    index = np.array([t for _, t in flat["sample"].values], dtype=float)
-    return _samples(
-        flat["count"].values,
-        flat["valid"].values,
-        flat["share"].values,
-        places,
-        index,
-        [str(e) for e in data["event"].values],
-        options,
-        "periods since the first",
-    )
-
-
-def _samples(
-    counts: np.ndarray,
-    valid: np.ndarray,
-    share: np.ndarray,
-    series: Sequence[str],
-    time: np.ndarray,
-    features: Sequence[str],
-    options: PrepareSettings,
-    unit: str,
-) -> xr.Dataset:
-    observed = (share >= options.min_valid).all(1)
-    exposure = valid.mean(1)
-    return xr.Dataset(
-        {
-            "counts": (("sample", "feature"), counts.astype(np.int64)),
-            "exposure": ("sample", exposure),
-            "observed": ("sample", observed.astype(np.int8)),
-        },
-        coords={
-            "sample": [f"{s}@{t:g}" for s, t in zip(series, time, strict=True)],
-            "feature": list(features),
-            "series": ("sample", list(series)),
-            "time": ("sample", time),
-        },
-        attrs={
-            "kind": "events",
-            "exposure_kind": "valid_days",
-            "time_units": options.time_units or unit,
-        },
-    )

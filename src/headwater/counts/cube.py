@@ -13,18 +13,18 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from headwater.core.config import nearest
 from headwater.core.errors import InputError
-from headwater.core.io import read_dataset, sha256
+from headwater.core.io import sha256
 
-from .climate import LOOSE
+from .checks import check_cube
 from .filters import filter_features, filter_samples, merge_replicates
+from .plain import open_plain
+from .ready import read_cube
 from .settings import PrepareSettings
 
-REQUIRED = {
-    "counts": ("series", "step", "feature"),
-    "observed": ("series", "step"),
-    "exposure": ("series", "step"),
-}
+__all__ = ["check_cube", "make_cube", "prepare_cube", "read_cube"]
+COLUMNS = ["what", "name", "action", "reason"]  # of the table of what was dropped
 
 
 def prepare_cube(
@@ -47,27 +47,42 @@ def prepare_cube(
     """
     options = PrepareSettings.from_mapping(settings)
     path = Path(path)
-    data = xr.open_zarr(path).load() if path.suffix == ".zarr" else read_dataset(path)
-    if "sample" in data.dims:
-        cube, dropped, report = make_cube(data, options, str(path))
+    with open_plain(path) as data:
+        is_table = "sample" in data.dims
+        table = data.load() if is_table else None
+    if is_table:
+        cube, dropped, report = make_cube(table, options, str(path))
     else:
-        cube = complete(data, path)
-        dropped = pd.DataFrame(columns=["what", "name", "action", "reason"])
-        report = {"warnings": []}
+        cube = read_cube(path)
         if options.features:
             cube = _choose(cube, options, path)
+        cube, gone = _long_enough(cube, options, str(path))
+        dropped = pd.DataFrame(gone, columns=COLUMNS)
+        report = {"warnings": _about_series(gone, options), "dropped": len(gone), "merged": 0}
     cube.attrs.setdefault("headwater_sha256", sha256(path) if path.is_file() else "")
     report["warnings"] += check_cube(cube, str(path))
     cube, empty = _without_empty(cube)
-    report["warnings"] += empty
+    if empty:
+        shown = ", ".join(empty[:5]) + (", ..." if len(empty) > 5 else "")
+        report["warnings"].append(f"features that are always 0 were dropped: {shown}")
+        more = pd.DataFrame([_gone("feature", n, "dropped", "always 0") for n in empty])
+        dropped = pd.concat([dropped, more], ignore_index=True) if len(dropped) else more
+        report["dropped"] += len(empty)
     return cube, dropped, report
 
 
 def make_cube(
-    table: xr.Dataset, options: PrepareSettings, name: str
+    table: xr.Dataset,
+    settings: Mapping[str, Any] | PrepareSettings,
+    name: str = "sample table",
 ) -> tuple[xr.Dataset, pd.DataFrame, dict[str, Any]]:
-    """Return cube, table of what was dropped and report of a sample table."""
-    warnings: list[str] = []
+    """Return cube, table of what was dropped and report of a sample table.
+
+    `name` stands for the table in errors.
+    """
+    given = isinstance(settings, PrepareSettings)
+    options = settings if given else PrepareSettings.from_mapping(settings)
+    warnings = [table.attrs["note"]] if table.attrs.get("note") else []
     events = table.attrs.get("kind") == "events"
     table, merged = merge_replicates(table, options, name)
     if merged and events:
@@ -76,26 +91,34 @@ def make_cube(
             "",
             f"{merged} samples of the same place and period",
             "places with names of their own",
+            "Rename the places in the daily file.",
         )
     if merged:
         warnings.append(f"{merged} samples of the same series and time were merged")
     gone: list[dict[str, str]] = []
     if not events:
-        table, lost = filter_samples(table, options, name)
-        gone += lost
-        if lost:
-            warnings.append(f"{len(lost)} samples under {options.min_library} reads were removed")
+        table, gone = filter_samples(table, options, name)
+        if gone:
+            warnings.append(f"{len(gone)} samples under {options.min_library} reads were removed")
+    if not events or options.features:
         table, lost = filter_features(table, options, name)
         gone += lost
-    cube, empty = _grid(table, options, events)
+    cube, empty = _grid(table, options, events, name)
     if empty:
         warnings.append(f"{empty} samples without reads or valid days are unobserved")
-    few = (cube["observed"] == 1).sum("step") < options.min_steps
-    for series in cube["series"].values[few.values]:
-        gone.append(_gone("series", str(series), "dropped", f"under {options.min_steps} steps"))
-        warnings.append(f"series {series} has under {options.min_steps} observed steps: dropped")
-    cube = cube.isel(series=~few.values)
-    if cube.sizes["series"] == 0:
+    cube, short = _long_enough(cube, options, name)
+    warnings += _about_series(short, options)
+    gone += short
+    dropped = pd.DataFrame(gone, columns=COLUMNS)
+    return cube, dropped, {"warnings": warnings, "dropped": len(gone), "merged": merged}
+
+
+def _long_enough(
+    cube: xr.Dataset, options: PrepareSettings, name: str
+) -> tuple[xr.Dataset, list[dict[str, str]]]:
+    """Return the series with enough observed steps, and what is said of the others."""
+    few = ((cube["observed"] == 1).sum("step") < options.min_steps).values
+    if few.all():
         raise InputError(
             name,
             "",
@@ -103,15 +126,25 @@ def make_cube(
             "at least one",
             "Lower prepare min_library or min_valid.",
         )
-    dropped = pd.DataFrame(gone, columns=["what", "name", "action", "reason"])
-    return cube, dropped, {"warnings": warnings, "dropped": len(gone), "merged": merged}
+    names = cube["series"].values[few]
+    gone = [_gone("series", str(s), "dropped", f"under {options.min_steps} steps") for s in names]
+    return (cube.isel(series=~few) if gone else cube), gone
+
+
+def _about_series(gone: list[dict[str, str]], options: PrepareSettings) -> list[str]:
+    if not gone:
+        return []
+    shown = ", ".join(g["name"] for g in gone[:3]) + (", ..." if len(gone) > 3 else "")
+    return [f"{len(gone)} series with under {options.min_steps} observed steps dropped: {shown}"]
 
 
 def _gone(what: str, name: str, action: str, reason: str) -> dict[str, str]:
     return {"what": what, "name": name, "action": action, "reason": reason}
 
 
-def _grid(table: xr.Dataset, options: PrepareSettings, events: bool) -> tuple[xr.Dataset, int]:
+def _grid(
+    table: xr.Dataset, options: PrepareSettings, events: bool, name: str
+) -> tuple[xr.Dataset, int]:
     """Lay samples out on the union of observed times; count the empty ones left out."""
     times, step = np.unique(table["time"].values, return_inverse=True)
     names = list(dict.fromkeys(table["series"].values.tolist()))
@@ -128,13 +161,17 @@ def _grid(table: xr.Dataset, options: PrepareSettings, events: bool) -> tuple[xr
     if (empty & (totals > 0)).any():
         sample = str(table["sample"].values[empty & (totals > 0)][0])
         raise InputError(
-            None, f"sample {sample!r}", "counts at an exposure of 0", "a positive exposure"
+            name,
+            f"sample {sample!r}",
+            "counts at an exposure of 0",
+            "a positive exposure",
+            "Correct the exposure, or remove the sample.",
         )
     seen = seen & (value > 0)
     counts[row[seen], step[seen]] = table["counts"].values[seen]
     observed[row[seen], step[seen]] = 1
     exposure[row[seen], step[seen]] = value[seen]
-    _refuse_large(counts, table)
+    _refuse_large(counts, table, name)
     cube = xr.Dataset(
         {
             "counts": (("series", "step", "feature"), counts.astype(np.int32)),
@@ -157,14 +194,14 @@ def _grid(table: xr.Dataset, options: PrepareSettings, events: bool) -> tuple[xr
     for key in ("licence", "headwater_sha256"):
         if table.attrs.get(key):
             cube.attrs[key] = table.attrs[key]
-    return _with_covariates(cube, table, row), int(empty.sum())
+    return _with_covariates(cube, table, row, name), int(empty.sum())
 
 
-def _refuse_large(counts: np.ndarray, table: xr.Dataset) -> None:
+def _refuse_large(counts: np.ndarray, table: xr.Dataset, name: str) -> None:
     if counts.max(initial=0) > np.iinfo(np.int32).max:
         feature = str(table["feature"].values[int(counts.max((0, 1)).argmax())])
         raise InputError(
-            None,
+            name,
             f"feature {feature!r}",
             f"a count of {counts.max()} after replicates were summed",
             "counts below 2^31",
@@ -180,11 +217,12 @@ def _exposure(
     if options.offset == "logsum":
         return totals + 1.0, "logsum"
     if options.offset == "constant":
-        return np.ones(len(totals)), "constant"
+        # replicates that were summed make one sample of twice the effort
+        return table["merged"].values.astype(float), "constant"
     return table["exposure"].values.astype(float), options.offset
 
 
-def _with_covariates(cube: xr.Dataset, table: xr.Dataset, row: np.ndarray) -> xr.Dataset:
+def _with_covariates(cube: xr.Dataset, table: xr.Dataset, row: np.ndarray, file: str) -> xr.Dataset:
     """Add covariates: one value per series, the same in all of its samples."""
     names = [n for n in table.data_vars if str(n).startswith("covariate_")]
     if not names:
@@ -198,152 +236,37 @@ def _with_covariates(cube: xr.Dataset, table: xr.Dataset, row: np.ndarray) -> xr
         if bad.any():
             j = int(np.flatnonzero(bad)[0])
             raise InputError(
-                None,
+                file,
                 f"covariate {str(name).removeprefix('covariate_')!r}, series"
                 f" {str(cube['series'].values[j])!r}",
                 f"{different[j]} values" if different[j] != 1 else "no number",
                 "one number per series",
+                "Correct the column of the metadata, or leave the covariate out.",
             )
     cube["covariates"] = (("series", "covariate"), values)
     return cube.assign_coords(covariate=[str(n).removeprefix("covariate_") for n in names])
-
-
-def complete(data: xr.Dataset, path: Path) -> xr.Dataset:
-    """Return a ready cube with what it may leave out filled in.
-
-    Absent ``observed`` means all; absent ``exposure`` is exp(attribute log_offset), else 1.
-    """
-    if "counts" not in data or set(REQUIRED["counts"]) - set(data["counts"].dims):
-        raise InputError(
-            path,
-            "variable counts",
-            f"dimensions {', '.join(map(str, data.dims))}",
-            "counts with dimensions series, step, feature (docs: counts, cube layout)",
-        )
-    data = data.assign(counts=_whole(data["counts"], path))
-    n, steps, features = (data.sizes[d] for d in REQUIRED["counts"])
-    labels = {
-        "series": [f"series{j}" for j in range(n)],
-        "step": np.arange(steps, dtype=np.int32),
-        "feature": [f"feature{k}" for k in range(features)],
-    }
-    data = data.assign_coords({k: v for k, v in labels.items() if k not in data.coords})
-    if "observed" not in data:
-        data["observed"] = (("series", "step"), np.ones((n, steps), dtype=np.int8))
-    if "exposure" not in data:
-        rate = float(np.exp(data.attrs.get("log_offset", 0.0)))
-        data["exposure"] = (("series", "step"), np.full((n, steps), rate))
-        data.attrs["exposure_kind"] = "constant"
-    if "time" not in data:
-        grid = np.tile(np.arange(steps, dtype=float), (n, 1))
-        data["time"] = (("series", "step"), grid, {"units": "steps"})
-    data.attrs.setdefault("time_units", "steps")
-    data.attrs.setdefault("exposure_kind", "given")
-    return data
-
-
-def _whole(counts: xr.DataArray, path: Path) -> xr.DataArray:
-    """Return counts as int32, NaN as -1 (unobserved)."""
-    values = counts.values.astype(float)
-    bad = np.isfinite(values) & ((values != np.rint(values)) | (values > np.iinfo(np.int32).max))
-    bad |= np.isinf(values)
-    if bad.any():
-        place = tuple(np.argwhere(bad)[0])
-        where = ", ".join(f"{d} {i}" for d, i in zip(counts.dims, place, strict=True))
-        raise InputError(
-            path,
-            f"variable counts, {where}",
-            f"{values[place]:.12g}",
-            "whole numbers below 2^31",
-            "Give raw counts, not transformed ones.",
-        )
-    whole = counts.copy(data=np.where(np.isnan(values), -1, values).astype(np.int32))
-    return whole.transpose(*REQUIRED["counts"])
 
 
 def _choose(cube: xr.Dataset, options: PrepareSettings, path: Path) -> xr.Dataset:
     names = [str(f) for f in cube["feature"].values]
     lacking = [f for f in options.features if f not in names]
     if lacking:
-        raise InputError(path, "coordinate feature", f"no {lacking[0]!r}", "the features asked for")
+        hint = nearest(lacking[0], names)
+        raise InputError(path, "prepare features", f"no feature {lacking[0]!r}", "one there", hint)
     return cube.isel(feature=[names.index(f) for f in options.features])
 
 
 def _without_empty(cube: xr.Dataset) -> tuple[xr.Dataset, list[str]]:
-    """Drop features that are zero at every observation; say which."""
+    """Return the cube without features that are zero at every observation, and their names."""
     seen = (cube["observed"].values == 1)[..., None]
-    total = np.where(seen, cube["counts"].values, 0).sum((0, 1))
+    total = np.where(seen, cube["counts"].values, 0).sum((0, 1), dtype=np.int64)
     if (total == 0).all():
         raise InputError(
-            str(cube.attrs.get("title", "cube")), "", "only zeros", "counts above 0 somewhere"
+            str(cube.attrs.get("title", "cube")),
+            "",
+            "only zeros",
+            "counts above 0 somewhere",
+            "Choose other events or features.",
         )
     names = [str(f) for f in cube["feature"].values[total == 0]]
-    if not names:
-        return cube, []
-    shown = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
-    return cube.isel(feature=total > 0), [f"features that are always 0 were dropped: {shown}"]
-
-
-def check_cube(cube: xr.Dataset, name: str) -> list[str]:
-    """Return warnings about a cube.
-
-    Raises
-    ------
-    InputError
-        For negative counts, exposures that are not positive, too few steps, or times that do
-        not increase.
-    """
-    seen = cube["observed"].values == 1
-    counts = cube["counts"].transpose("series", "step", "feature").values
-    bad = seen[..., None] & (counts < 0)
-    if bad.any():
-        j, t, k = np.argwhere(bad)[0]
-        raise InputError(
-            name,
-            f"series {cube['series'].values[j]}, step {t}, feature {cube['feature'].values[k]}",
-            str(counts[j, t, k]),
-            "counts of 0 or more where observed",
-        )
-    exposure = cube["exposure"].transpose("series", "step").values
-    wrong = seen & ~(exposure > 0)
-    if wrong.any():
-        j, t = np.argwhere(wrong)[0]
-        raise InputError(
-            name,
-            f"series {cube['series'].values[j]}, step {t}",
-            f"exposure {exposure[j, t]:g}",
-            "a positive exposure where observed",
-        )
-    for dim in ("series", "feature"):
-        labels = cube[dim].to_index()
-        if labels.has_duplicates:
-            again = labels[labels.duplicated()][0]
-            raise InputError(name, f"coordinate {dim}", f"{str(again)!r} twice", "each name once")
-    if cube.sizes["step"] < 3:
-        raise InputError(name, "dimension step", f"{cube.sizes['step']} steps", "at least 3")
-    time = cube["time"].transpose("series", "step").values
-    if not np.isfinite(time).all():
-        raise InputError(name, "variable time", "times that are no numbers", "finite times")
-    if (np.diff(time, axis=1) <= 0).any():
-        raise InputError(name, "variable time", "times that do not increase", "increasing times")
-    return _cube_warnings(cube, seen, counts, exposure)
-
-
-def _cube_warnings(
-    cube: xr.Dataset, seen: np.ndarray, counts: np.ndarray, exposure: np.ndarray
-) -> list[str]:
-    warnings = []
-    positive = (np.where(seen[..., None], counts, 0) > 0).sum((0, 1))
-    rare = [str(f) for f in cube["feature"].values[positive == 1]]
-    if rare:
-        warnings.append(f"features seen once only: {', '.join(rare[:5])}")
-    if cube.attrs.get("exposure_kind") == "valid_days":
-        share = np.where(seen[..., None], counts / exposure[..., None], np.nan)
-        mean = np.nanmean(share, axis=(0, 1))
-        loose = [str(f) for f in cube["feature"].values[mean > LOOSE]]
-        if loose:
-            warnings.append(
-                f"event days are bounded by the days there are; mean share above {LOOSE} for"
-                f" {', '.join(loose[:5])}: the Poisson law is loose there, rarer events fit better"
-            )
-    return warnings
+    return (cube.isel(feature=total > 0) if names else cube), names

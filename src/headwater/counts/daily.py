@@ -66,9 +66,11 @@ def _joined(parts: Sequence[xr.Dataset], shown: str) -> xr.Dataset:
             "",
             f"files that do not fit together ({error})",
             "one grid and one calendar, each day once per variable",
+            "Give files that do not fit as data sets of their own.",
         ) from None
     if "time" not in data.dims:
-        raise InputError(shown, "", "no dimension time", "daily data along time")
+        hint = "Rename the dimension of days to time."
+        raise InputError(shown, "", "no dimension time", "daily data along time", hint)
     _check_grid(parts, data, shown)
     return data
 
@@ -90,7 +92,8 @@ def _check_grid(parts: Sequence[xr.Dataset], data: xr.Dataset, shown: str) -> No
 def _open(path: Path) -> xr.Dataset:
     coder = xr.coders.CFDatetimeCoder(use_cftime=None)
     if not path.exists():
-        raise InputError(path, "", "no such file", "NetCDF or Zarr")
+        hint = "Correct the path in the data set's row."
+        raise InputError(path, "", "no such file", "NetCDF or Zarr", hint)
     try:
         if path.suffix == ".zarr":
             data = xr.open_zarr(path, decode_times=coder)
@@ -98,11 +101,14 @@ def _open(path: Path) -> xr.Dataset:
             opened = xr.open_dataset(path, decode_times=coder)
             data = opened.chunk(_chunks(opened))
             data.set_close(opened.close)
-    except (OSError, ValueError) as error:
-        raise InputError(path, "", f"not readable ({error})", "NetCDF or Zarr") from None
+    except Exception as error:  # each engine raises whatever its parsers do
+        text = str(error).partition("\n")[0][:120]
+        hint = "Fetch or write the file again."
+        raise InputError(path, "", f"not readable ({text})", "NetCDF or Zarr", hint) from None
     try:
         if "time" in data.dims:
             _check_time(data, path)
+        _check_fill(data, path)
     except InputError:
         data.close()
         raise
@@ -136,9 +142,23 @@ def _check_time(data: xr.Dataset, path: Path) -> None:
             "Write the attributes units and calendar of time into the file.",
         )
     if time.size == 0:
-        raise InputError(path, "variable time", "no day", "at least one")
+        raise InputError(path, "variable time", "no day", "at least one", "Look at the file.")
     if bool(time.isnull().any()):
-        raise InputError(path, "variable time", "an empty time", "a date for every value")
+        hint = "Remove the values without a date."
+        raise InputError(path, "variable time", "an empty time", "a date for every value", hint)
+
+
+def _check_fill(data: xr.Dataset, path: Path) -> None:
+    """Refuse the fill value 0, common in Zarr: all days of 0 would be missing."""
+    for name, values in data.data_vars.items():
+        if "time" in values.dims and values.encoding.get("_FillValue") == 0:
+            raise InputError(
+                path,
+                f"variable {name}",
+                "the fill value 0",
+                "one that is no measurement",
+                "Write the file again with NaN as fill value.",
+            )
 
 
 def _is_bounds(name: str, data: xr.Dataset) -> bool:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
+from headwater.core.config import nearest
 from headwater.core.errors import InputError
 
 from .settings import PrepareSettings
@@ -17,17 +19,21 @@ def merge_replicates(
 ) -> tuple[xr.Dataset, int]:
     """Return the table with one sample per series and time, and how many were merged away.
 
-    ``sum`` adds counts and exposures, ``first`` keeps the first, ``error`` raises.
+    ``sum`` adds counts and exposures, ``first`` keeps the first, ``error`` raises. The variable
+    ``merged`` says how many samples a sample is the sum of.
     """
-    keys = [
-        f"{s}\x00{t!r}" for s, t in zip(table["series"].values, table["time"].values, strict=True)
-    ]
-    unique, first, group = np.unique(keys, return_index=True, return_inverse=True)
+    series = pd.factorize(table["series"].values)[0].astype(np.int64)
+    time = pd.factorize(table["time"].values)[0]
+    keys = series * (time.max(initial=0) + 1) + time
+    unique, first, group, number = np.unique(
+        keys, return_index=True, return_inverse=True, return_counts=True
+    )
     extra = len(keys) - len(unique)
+    table = table.assign(merged=("sample", np.ones(len(keys), dtype=np.int64)))
     if not extra:
         return table, 0
     if options.replicates == "error":
-        again = int(next(i for i in range(len(keys)) if i != first[group[i]]))
+        again = int(np.flatnonzero(np.arange(len(keys)) != first[group])[0])
         raise InputError(
             name,
             f"sample {table['sample'].values[again]!r}",
@@ -39,14 +45,19 @@ def merge_replicates(
     kept = table.isel(sample=order)
     if options.replicates == "first":
         return kept, extra
-    place = {g: k for k, g in enumerate(group[order])}
-    target = np.array([place[g] for g in group])
+    target = np.empty(len(unique), dtype=np.int64)
+    target[group[order]] = np.arange(len(order))
+    target = target[group]
     counts = np.zeros((len(order), table.sizes["feature"]), dtype=np.int64)
     np.add.at(counts, target, table["counts"].values)
     exposure = np.zeros(len(order))
     np.add.at(exposure, target, table["exposure"].values)
     return (
-        kept.assign(counts=(("sample", "feature"), counts), exposure=("sample", exposure)),
+        kept.assign(
+            counts=(("sample", "feature"), counts),
+            exposure=("sample", exposure),
+            merged=("sample", number[group[order]]),
+        ),
         extra,
     )
 
@@ -127,6 +138,7 @@ def _named(
             "counts.prepare.features",
             f"no feature {lacking[0]!r}",
             "features of the table such as " + ", ".join(names[:3]),
+            nearest(lacking[0], names.tolist()),
         )
     gone = [
         {"what": "feature", "name": n, "action": "dropped", "reason": "not in the list asked for"}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,8 +16,30 @@ from headwater.core.errors import InputError
 from .settings import PrepareSettings
 
 
+def read_text(path: str | Path, **options: Any) -> pd.DataFrame:
+    """Return a comma- or tab-separated table, all of it as text.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read as one.
+    """
+    path = Path(path)
+    separator = "," if path.name.removesuffix(".gz").endswith(".csv") else "\t"
+    try:
+        return pd.read_csv(path, sep=separator, dtype=str, **options)
+    except (OSError, ValueError, EOFError, zlib.error) as error:
+        raise InputError(
+            path,
+            "",
+            f"no table ({error})",
+            "tab-separated text (.csv: commas), plain or .gz",
+            "Export the table as tab-separated text; fetch the file again if it is damaged.",
+        ) from None
+
+
 def read_metadata(path: str | Path, options: PrepareSettings) -> pd.DataFrame:
-    """Return the metadata, indexed by sample id.
+    """Return the metadata as text, indexed by sample id.
 
     Raises
     ------
@@ -23,18 +47,15 @@ def read_metadata(path: str | Path, options: PrepareSettings) -> pd.DataFrame:
         For an absent column or a sample id that stands twice.
     """
     path = Path(path)
-    separator = "," if path.name.removesuffix(".gz").endswith(".csv") else "\t"
-    try:
-        table = pd.read_csv(path, sep=separator, dtype={options.sample: str})
-    except (OSError, ValueError) as error:
-        raise InputError(path, "", f"no table ({error})", "tab-separated text") from None
-    _check_columns(table, (options.sample, *_wanted(options)), path)
+    table = read_text(path)
+    _check_columns(table, (options.sample,), path)
     ids = table[options.sample]
     for bad, found in ((ids.isna(), "no sample id"), (ids.duplicated(), "a second time")):
         if bad.any():
             row = int(np.flatnonzero(bad)[0])
             text = found if pd.isna(ids[row]) else f"sample {ids[row]!r} {found}"
-            raise InputError(path, f"row {row + 2}", text, "each sample once")
+            hint = "Correct or remove the row."
+            raise InputError(path, f"row {row + 2}", text, "each sample once", hint)
     return table.set_index(options.sample)
 
 
@@ -48,13 +69,29 @@ def choose_samples(about: pd.DataFrame, options: PrepareSettings, path: str | Pa
     """
     _check_columns(about, _wanted(options), path)
     for column, value in options.keep.items():
-        wanted = [str(v) for v in value] if isinstance(value, (list, tuple)) else [str(value)]
-        about = about[about[column].astype(str).isin(wanted)]
+        wanted = list(value) if isinstance(value, (list, tuple)) else [value]
+        there = about[column]
+        about = about[np.logical_or.reduce([_same(there, v) for v in wanted])]
         if about.empty:
+            found = ", ".join(there.dropna().astype(str).unique()[:5])
             raise InputError(
-                path, f"column {column}", f"no sample with {' or '.join(wanted)}", "at least one"
+                path,
+                f"column {column}",
+                f"no sample with {' or '.join(map(str, wanted))}",
+                "at least one",
+                f"Correct prepare keep.{column}; values there: {found}.",
             )
     return about
+
+
+def _same(column: pd.Series, value: Any) -> np.ndarray:
+    """Return where a column says `value`, as text, number or truth value."""
+    if isinstance(value, bool):
+        return (column.astype(str).str.casefold() == str(value).casefold()).to_numpy()
+    same = (column.astype(str) == str(value)) & column.notna()
+    if isinstance(value, (int, float)):
+        same |= pd.to_numeric(column, errors="coerce") == value
+    return same.to_numpy()
 
 
 def _wanted(options: PrepareSettings) -> tuple[str, ...]:
@@ -79,8 +116,11 @@ def attach_metadata(
     about: pd.DataFrame,
     options: PrepareSettings,
     path: Path,
+    source: str | Path,
 ) -> xr.Dataset:
     """Return the sample table of counts (samples x features) and metadata.
+
+    Faults of the metadata name the file `source`, those of the table `path`.
 
     Raises
     ------
@@ -94,7 +134,9 @@ def attach_metadata(
     nameless = about[options.series].isna()
     if nameless.any():
         row = str(about.index[nameless][0])
-        raise InputError(path, f"sample {row!r}, column {options.series}", "nothing", "a series")
+        place = f"sample {row!r}, column {options.series}"
+        hint = "Fill it, or choose samples with prepare keep.COLUMN=VALUE."
+        raise InputError(source, place, "nothing", "a series", hint)
     about = about.loc[about.index.isin(table.index)]
     table, exposure = table.loc[about.index], exposure.loc[about.index]
     time = pd.to_numeric(about[options.time], errors="coerce")
@@ -102,14 +144,14 @@ def attach_metadata(
     if bad.any():
         row = str(time.index[bad][0])
         raise InputError(
-            path,
+            source,
             f"sample {row!r}, column {options.time}",
             repr(about.loc[row, options.time]),
             "a number (days, hours, steps since a start)",
             "Give times as numbers.",
         )
     if options.offset not in {"library", "logsum", "constant"}:
-        exposure = _exposure_column(about, options, path)
+        exposure = _exposure_column(about, options, source)
     result = xr.Dataset(
         {
             "counts": (("sample", "feature"), table.to_numpy(dtype=np.int64)),
@@ -121,7 +163,7 @@ def attach_metadata(
             "series": ("sample", about[options.series].astype(str).to_numpy(dtype=str)),
             "time": ("sample", time.to_numpy(dtype=float)),
         },
-        attrs={"time_units": options.time_units, "source": path.name},
+        attrs={"source": path.name},
     )
     for name in options.covariates:
         values = pd.to_numeric(about[name], errors="coerce")
@@ -129,7 +171,7 @@ def attach_metadata(
     return result
 
 
-def _exposure_column(about: pd.DataFrame, options: PrepareSettings, path: Path) -> pd.Series:
+def _exposure_column(about: pd.DataFrame, options: PrepareSettings, path: str | Path) -> pd.Series:
     if options.offset not in about:
         raise InputError(
             path,
@@ -146,6 +188,7 @@ def _exposure_column(about: pd.DataFrame, options: PrepareSettings, path: Path) 
             f"sample {row!r}, column {options.offset}",
             repr(about.loc[row, options.offset]),
             "an exposure above 0",
+            "Correct it, or set prepare offset=library.",
         )
     return values
 

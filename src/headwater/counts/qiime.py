@@ -42,7 +42,8 @@ def from_biom(path: Path | io.BytesIO, name: Path | None = None) -> pd.DataFrame
         else:
             table = biom.Table.from_json(json.loads(path.read_text(encoding="utf-8")))
     except Exception as error:  # the library raises whatever its parsers do
-        raise InputError(shown, "", f"no BIOM table ({error})", "BIOM v1 or v2.1") from None
+        hint = "Export it again, or give tab-separated text with the suffix .tsv."
+        raise InputError(shown, "", f"no BIOM table ({error})", "BIOM v1 or v2.1", hint) from None
     if table.shape[0] * table.shape[1] > MAX_CELLS:
         raise InputError(
             shown,
@@ -70,7 +71,8 @@ def from_qza(path: Path) -> pd.DataFrame:
             _check_semantic_type(path, opened)
             content = _member(path, opened, "data/feature-table.biom", MAX_UNPACKED)
     except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError) as error:
-        raise InputError(path, "", f"no zip file ({error})", "a QIIME 2 artifact") from None
+        hint = "Fetch the file again."
+        raise InputError(path, "", f"no zip file ({error})", "a QIIME 2 artifact", hint) from None
     return from_biom(io.BytesIO(content), path)
 
 
@@ -82,7 +84,8 @@ def _member(path: Path, opened: zipfile.ZipFile, name: str, limit: int) -> bytes
         if i.filename.count("/") == name.count("/") + 1 and i.filename.endswith("/" + name)
     ]
     if len(found) != 1 or found[0].filename.startswith(("/", "..")):
-        raise InputError(path, "", f"{len(found)} members {name}", f"one ROOT/{name}")
+        hint = "Give an artifact of the type FeatureTable[Frequency]."
+        raise InputError(path, "", f"{len(found)} members {name}", f"one ROOT/{name}", hint)
     if found[0].file_size > limit:
         raise InputError(
             path,

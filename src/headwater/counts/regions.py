@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,8 @@ import xarray as xr
 
 from headwater.core.config import nearest
 from headwater.core.errors import InputError
+
+from .settings import PrepareSettings
 
 LATITUDE = ("lat", "latitude")
 LONGITUDE = ("lon", "longitude")
@@ -36,7 +38,7 @@ def box_mask(lat: np.ndarray, lon: np.ndarray, box: Sequence[float]) -> np.ndarr
 
 def pool(
     data: xr.Dataset,
-    regions: Mapping[str, Any],
+    options: PrepareSettings,
     names: tuple[str, str],
     masks: xr.Dataset,
     file: str,
@@ -44,17 +46,34 @@ def pool(
     """Return the data with one ``place`` per region in place of latitude and longitude.
 
     A region is a box, or the name of a variable in `masks` that is not 0 inside. Counts and
-    valid days are summed over the cells of each region: the exposure is valid cell-days.
+    valid days are summed over its cells; a cell without any valid day (ocean in a field of
+    land) is no part of it. ``days`` are the cell-days of the calendar.
+
+    With ``cell_weights=area`` the exposure weights valid cell-days by the cosine of latitude,
+    scaled to a mean of 1 over the region: a full record has the same exposure either way.
+
+    Parameters
+    ----------
+    data : Dataset
+        count, valid_days (event, period, lat, lon) and days (period).
 
     Raises
     ------
     InputError
         If a region is neither, or holds no cell.
     """
+    ever = (data["valid_days"] > 0).any("period")
+    cosine = np.cos(np.deg2rad(data[names[0]]))
     parts = []
-    for name, region in regions.items():
-        inside = _inside(data, str(name), region, names, masks, file)
-        parts.append(data.where(inside, 0).sum(names).expand_dims(place=[str(name)]))
+    for name, region in options.regions.items():
+        cells = _inside(data, str(name), region, names, masks, file) & ever
+        part = (data[["count", "valid_days"]] * cells).sum(names)
+        part["days"] = data["days"] * cells.sum(names)
+        part["exposure"] = part["valid_days"].astype(float)
+        if options.cell_weights == "area":
+            weight = cosine * cells / cosine.where(cells).mean(names)
+            part["exposure"] = (data["valid_days"] * weight).sum(names)
+        parts.append(part.expand_dims(place=[str(name)]))
     return xr.concat(parts, "place")
 
 
@@ -79,7 +98,9 @@ def _inside(
             f"counts.prepare.regions.{name}",
             repr(region),
             f"south,north,west,east in degrees, or a variable ({', '.join(names)}) of the files",
-            nearest(region, [str(m) for m in masks]) if isinstance(region, str) else "",
+            nearest(region, [str(m) for m in masks])
+            if isinstance(region, str)
+            else f"Set prepare regions.{name}=SOUTH,NORTH,WEST,EAST.",
         )
     if not bool(inside.any()):
         raise InputError(

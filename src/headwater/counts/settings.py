@@ -32,8 +32,8 @@ CHOICES = {
     "rest": ("other", "drop"),
     "replicates": ("sum", "first", "error"),
     "series_by": ("auto", "year", "location"),
+    "cell_weights": ("equal", "area"),
 }
-
 
 INFINITE = float("inf")
 LIMITS = {
@@ -55,6 +55,8 @@ class PrepareSettings:
         Layout of a text table; `auto` looks where the ids of the metadata stand.
     sample, series, time : str
         Columns of the metadata (of the table itself when it is long).
+    id_prefix : str
+        Text before the sample ids of the table that the metadata does not have.
     feature, count : str
         Columns of a long table.
     time_units : str
@@ -91,6 +93,8 @@ class PrepareSettings:
     regions : mapping
         Name -> [south, north, west, east] in degrees, or the name of a mask variable in the
         files; cells are pooled per region.
+    cell_weights : equal | area
+        Whether the exposure of a region weights its cells by area; counts are never weighted.
     base : (int, int)
         First and last year of the base period of percentile thresholds.
     variables : mapping
@@ -122,17 +126,18 @@ class PrepareSettings:
     freq: str = "MS"
     min_valid: float = 0.8
     regions: Mapping[str, Any] = field(default_factory=dict)
+    cell_weights: str = "equal"
     base: tuple[int, int] = (1961, 1990)
     variables: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> PrepareSettings:
-        """Return checked settings.
+        """Return checked settings; numbers and lists may be text (``1000``, ``a,b``).
 
         Raises
         ------
         InputError
-            For an unknown key, an unknown choice or an unknown feature list.
+            For an unknown key, an unknown choice or a value of another kind.
         """
         known = [f.name for f in fields(cls)]
         given = dict(values)
@@ -141,10 +146,12 @@ class PrepareSettings:
                 raise InputError(
                     None, f"counts.prepare.{key}", "an unknown key", "", nearest(key, known)
                 )
-        for key in ("covariates", "events", "features", "base"):
-            if key in given:
-                value = given[key]
-                given[key] = (value,) if isinstance(value, str) else tuple(value)
+        for key in {"covariates", "events", "features", "base"} & set(given):
+            given[key] = _listed(given[key])
+        if "base" in given:
+            given["base"] = tuple(_number(v) for v in given["base"])
+        for key in set(LIMITS) & set(given):
+            given[key] = _number(given[key])
         if "features" in given:
             given["features"] = _feature_list(given["features"])
         _check_types(given)
@@ -162,6 +169,23 @@ class PrepareSettings:
         return settings
 
 
+def _listed(value: Any) -> tuple[Any, ...]:
+    if isinstance(value, str):
+        return tuple(v.strip() for v in value.split(",") if v.strip())
+    return tuple(value) if isinstance(value, (list, tuple)) else (value,)
+
+
+def _number(value: Any) -> Any:
+    """Return text as the number it says, anything else as it is."""
+    if isinstance(value, str):
+        for kind in (int, float):
+            try:
+                return kind(value)
+            except ValueError:
+                continue
+    return value
+
+
 def _check_types(given: Mapping[str, Any]) -> None:
     """Raise an error for numbers out of range and for values of another type."""
     for key, (low, high) in LIMITS.items():
@@ -169,15 +193,27 @@ def _check_types(given: Mapping[str, Any]) -> None:
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
         if not number or not low <= value <= high:
             span = f"a number of {low} or more" if high == INFINITE else f"{low}..{high}"
-            raise InputError(None, f"counts.prepare.{key}", repr(value), span)
+            raise InputError(
+                None, f"counts.prepare.{key}", repr(value), span, f"Set prepare {key} to a number."
+            )
     for key in ("keep", "regions", "variables"):
         if not isinstance(given.get(key, {}), Mapping):
             raise InputError(
-                None, f"counts.prepare.{key}", repr(given[key]), "names and values (key.NAME=VALUE)"
+                None,
+                f"counts.prepare.{key}",
+                repr(given[key]),
+                "names and values",
+                f"Write {key}.NAME=VALUE.",
             )
     base = given.get("base", (0, 1))
     if len(base) != 2 or not all(isinstance(y, int) for y in base) or base[0] > base[1]:
-        raise InputError(None, "counts.prepare.base", repr(base), "first and last year")
+        hint = "Write base=FIRST,LAST."
+        raise InputError(None, "counts.prepare.base", repr(base), "first and last year", hint)
+    for key in given:
+        text = key not in {*LIMITS, "keep", "regions", "variables", "base"}
+        if text and not all(isinstance(v, str) for v in _listed(given[key])):
+            hint = "Put a number that is a name in quotes."
+            raise InputError(None, f"counts.prepare.{key}", repr(given[key]), "text", hint)
 
 
 def _feature_list(names: tuple[str, ...]) -> tuple[str, ...]:

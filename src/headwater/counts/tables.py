@@ -8,6 +8,7 @@ and covariates. See counts.md §9.1.
 from __future__ import annotations
 
 import gzip
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,9 @@ import xarray as xr
 from headwater.core.errors import InputError
 from headwater.core.io import sha256
 
-from .metadata import attach_metadata, choose_samples, read_metadata
+from .long import from_long, looks_long
+from .metadata import attach_metadata, choose_samples, read_metadata, read_text
+from .plain import open_plain
 from .qiime import from_biom, from_qza, is_hdf5
 from .settings import PrepareSettings
 from .taxonomy import aggregate, read_taxonomy
@@ -43,13 +46,12 @@ def read_sample_table(
     options = PrepareSettings.from_mapping(settings)
     path = Path(counts)
     for file in filter(None, (counts, metadata, taxonomy)):
-        if not Path(file).exists():
-            raise InputError(file, "", "no such file", "a file")
+        _check_file(Path(file))
     about = None if metadata is None else read_metadata(metadata, options)
     if path.suffix in {".nc", ".zarr"}:
         table, about = _from_netcdf(path, options, about)
-    elif options.orientation == "long" or (about is None and _looks_long(path, options)):
-        table, about = _from_long(path, options)
+    elif _is_text(path) and (options.orientation == "long" or looks_long(path, options)):
+        table, about = from_long(path, options, about)
     else:
         table = _wide(path, options, about)
     if about is None:
@@ -60,6 +62,7 @@ def read_sample_table(
             f"a metadata file with columns {options.sample}, {options.series}, {options.time}",
             "Name it in the column metadata of the data set's row.",
         )
+    units = about.attrs.get("time_units", "")
     about = choose_samples(about, options, metadata or path)
     if options.id_prefix:
         table.index = [str(i).removeprefix(options.id_prefix) for i in table.index]
@@ -67,10 +70,32 @@ def read_sample_table(
     exposure = table.sum(axis=1)
     if taxonomy is not None:
         table = aggregate(table, read_taxonomy(taxonomy), options, taxonomy)
-    result = attach_metadata(table, exposure, about, options, path)
+    elif options.rank:
+        raise InputError(
+            path,
+            "counts.prepare.rank",
+            f"{options.rank!r} without a taxonomy",
+            "a taxonomy file",
+            "Name it in the column taxonomy of the data set's row, or leave rank out.",
+        )
+    result = attach_metadata(table, exposure, about, options, path, metadata or path)
+    result.attrs["time_units"] = options.time_units or units
     if path.is_file():
         result.attrs["headwater_sha256"] = sha256(path)
     return result
+
+
+def _check_file(path: Path) -> None:
+    if not path.exists():
+        raise InputError(
+            path, "", "no such file", "a file", "Correct the path in the data set's row."
+        )
+    if path.is_dir() and path.suffix != ".zarr":
+        raise InputError(path, "", "a folder", "a file", "Name the file inside it.")
+
+
+def _is_text(path: Path) -> bool:
+    return path.suffix not in {".biom", ".qza", ".json", ".hdf5", ".h5"} and not is_hdf5(path)
 
 
 def check_counts(table: pd.DataFrame, path: Path) -> None:
@@ -79,12 +104,16 @@ def check_counts(table: pd.DataFrame, path: Path) -> None:
     `table` is samples x features and is changed in place to int64.
     """
     if table.shape[0] == 0 or table.shape[1] == 0:
-        raise InputError(path, "", "a table without samples or features", "counts")
+        found = f"{table.shape[0]} samples and {table.shape[1]} features"
+        hint = "Look at the file, and at its separator."
+        raise InputError(path, "", found, "at least one of each", hint)
     _check_names(table, path)
     values = table.to_numpy(dtype=float, na_value=np.nan)
-    _first(np.isnan(values), table, values, path, "nothing", "a count in every cell")
-    _first(values < 0, table, values, path, None, "counts of 0 or more")
-    _first(np.isinf(values), table, values, path, None, "finite counts")
+    empty = "Write 0 where nothing was counted; leave out samples that failed."
+    _first(np.isnan(values), table, values, path, "nothing", "a count in every cell", empty)
+    raw = "Give raw counts, not transformed ones."
+    _first(values < 0, table, values, path, None, "counts of 0 or more", raw)
+    _first(np.isinf(values), table, values, path, None, "finite counts", raw)
     fraction = np.abs(values - np.rint(values)) > WHOLE
     if fraction.any():
         sums = values.sum(1)
@@ -92,7 +121,7 @@ def check_counts(table: pd.DataFrame, path: Path) -> None:
         hint = (
             "Rows sum to 1 or 100: these are relative abundances; raw counts are needed."
             if relative
-            else "Give raw counts, not transformed ones."
+            else raw
         )
         _first(fraction, table, values, path, None, "whole numbers", hint)
     large = values > np.iinfo(np.int32).max
@@ -105,7 +134,11 @@ def _check_names(table: pd.DataFrame, path: Path) -> None:
         if axis.has_duplicates:
             name = axis[axis.duplicated()][0]
             raise InputError(
-                path, f"{what} {name!r}", f"a second {what} of this name", "each name once"
+                path,
+                f"{what} {name!r}",
+                f"a second {what} of this name",
+                "each name once",
+                "Rename or sum the two.",
             )
 
 
@@ -116,7 +149,7 @@ def _first(
     path: Path,
     found: str | None,
     expected: str,
-    hint: str = "",
+    hint: str,
 ) -> None:
     """Raise an error that names the first bad cell, if there is one."""
     if not bad.any():
@@ -132,7 +165,7 @@ def _wide(path: Path, options: PrepareSettings, about: pd.DataFrame | None) -> p
     """Return samples x features from a wide text table, BIOM or QIIME 2 artifact."""
     if path.suffix == ".qza":
         return from_qza(path)
-    if path.suffix in {".biom", ".hdf5", ".h5", ".json"} or is_hdf5(path):
+    if not _is_text(path):
         return from_biom(path)
     table = _read_text(path)
     if about is None:
@@ -140,35 +173,45 @@ def _wide(path: Path, options: PrepareSettings, about: pd.DataFrame | None) -> p
     return table.T if _features_in_rows(table, options, about, path) else table
 
 
-def _separator(path: Path) -> str:
-    return "," if path.name.removesuffix(".gz").endswith(".csv") else "\t"
-
-
 def _first_line(path: Path) -> str:
     opener = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "rt", encoding="utf-8") as stream:
-        return stream.readline()
+    try:
+        with opener(path, "rt", encoding="utf-8") as stream:
+            return stream.readline()
+    except (OSError, ValueError, EOFError, zlib.error):
+        return ""  # read_text says what is wrong
 
 
 def _read_text(path: Path) -> pd.DataFrame:
     """Return a wide text table as numbers, whichever way it lies."""
-    try:
-        skip = int(_first_line(path).startswith("# Constructed from"))  # by biom convert
-        options = {"sep": _separator(path), "dtype": str, "skiprows": skip}
-        names = pd.read_csv(path, header=None, nrows=1, **options).iloc[0, 1:].astype(str)
-        table = pd.read_csv(path, index_col=0, **options)
-    except (OSError, ValueError) as error:
-        raise InputError(path, "", f"no table ({error})", "tab-separated text") from None
+    skip = int(_first_line(path).startswith("# Constructed from"))  # by biom convert
+    # only an empty cell is empty: a taxon may be called NA
+    options = {"skiprows": skip, "keep_default_na": False, "na_values": [""]}
+    names = read_text(path, header=None, nrows=1, **options).iloc[0, 1:].astype(str)
+    table = read_text(path, index_col=0, **options)
     if names.duplicated().any():
         name = names[names.duplicated()].iloc[0]
-        raise InputError(path, f"header, column {name!r}", "a second column", "each name once")
+        raise InputError(
+            path,
+            f"header, column {name!r}",
+            "a second column",
+            "each name once",
+            "Rename or sum the two.",
+        )
     if len(names) != table.shape[1]:
-        raise InputError(path, "header", f"{len(names)} names", f"{table.shape[1]} names")
+        raise InputError(
+            path,
+            "header",
+            f"{len(names)} names for {table.shape[1]} columns",
+            "a name for every column",
+            "Write a name above the first column, too.",
+        )
     table.columns = names.to_numpy()
     empty = table.index.isna()
     if empty.any():
         row = int(np.flatnonzero(empty)[0]) + 2 + skip
-        raise InputError(path, f"row {row}", "no name in the first column", "a name")
+        hint = "Give the row a name or remove it."
+        raise InputError(path, f"row {row}", "no name in the first column", "a name", hint)
     table.index = table.index.astype(str)
     return _numbers(table, path)
 
@@ -186,7 +229,8 @@ def _numbers(table: pd.DataFrame, path: Path) -> pd.DataFrame:
     if bad.any():
         i, k = np.argwhere(bad)[0]
         where = f"row {table.index[i]!r}, column {table.columns[k]!r}"
-        raise InputError(path, where, repr(table.iat[i, k]), "a number")
+        hint = "Correct the cell; keep text such as a taxonomy in a file of its own."
+        raise InputError(path, where, repr(table.iat[i, k]), "a number", hint)
     return numbers
 
 
@@ -199,8 +243,10 @@ def _features_in_rows(
     if options.orientation == "samples_by_features":
         return False
     ids = set(about.index)
-    columns = len(ids & set(table.columns.astype(str)))
-    rows = len(ids & set(table.index.astype(str)))
+    columns, rows = (
+        len(ids & {str(n).removeprefix(options.id_prefix) for n in names})
+        for names in (table.columns, table.index)
+    )
     if columns == rows:
         raise InputError(
             path,
@@ -212,67 +258,11 @@ def _features_in_rows(
     return columns > rows
 
 
-def _looks_long(path: Path, options: PrepareSettings) -> bool:
-    if path.suffix in {".biom", ".qza", ".json"} or is_hdf5(path):
-        return False
-    header = pd.read_csv(path, sep=_separator(path), nrows=0).columns
-    return {options.series, options.time, options.feature, options.count} <= set(header)
-
-
-def _from_long(path: Path, options: PrepareSettings) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return samples x features and metadata of a long table, one count a row."""
-    try:
-        long = pd.read_csv(path, sep=_separator(path), dtype=str)
-    except (OSError, ValueError) as error:
-        raise InputError(path, "", f"no table ({error})", "tab-separated text") from None
-    wanted = [options.series, options.time, options.feature, options.count]
-    missing = [c for c in wanted if c not in long]
-    if missing:
-        raise InputError(
-            path, "header", f"no column {missing[0]!r}", "columns " + ", ".join(wanted)
-        )
-    for column in wanted:
-        _first_row(long[column].isna(), long, column, path, "a value in every row")
-    for column in (options.time, options.count):
-        number = pd.to_numeric(long[column], errors="coerce")
-        _first_row(~np.isfinite(number), long, column, path, "a number")
-        long[column] = number
-    keys = long[[options.series, options.time, options.feature]]
-    again = keys.duplicated()
-    if again.any():
-        row = int(np.flatnonzero(again)[0])
-        raise InputError(
-            path,
-            f"row {row + 2}",
-            f"{'/'.join(map(str, keys.iloc[row]))} a second time",
-            "one row per series, time and feature",
-            "Sum the rows, or give replicates as samples of their own.",
-        )
-    long = long.assign(_id=long[options.series] + "@" + long[options.time].astype(str))
-    table = long.pivot(index="_id", columns=options.feature, values=options.count)
-    table = table.fillna(0)  # a long table may leave out zeros
-    about = (
-        long.drop_duplicates("_id").set_index("_id").drop(columns=[options.feature, options.count])
-    )
-    table.columns.name = table.index.name = None
-    return table, about.loc[table.index]
-
-
-def _first_row(bad: pd.Series, long: pd.DataFrame, column: str, path: Path, expected: str) -> None:
-    """Raise an error that names the first bad row of a long table, if there is one."""
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
-        value = long[column].iloc[row]
-        found = "nothing" if pd.isna(value) else repr(value)
-        raise InputError(path, f"row {row + 2}, column {column}", found, expected)
-
-
 def _from_netcdf(
     path: Path, options: PrepareSettings, about: pd.DataFrame | None
 ) -> tuple[pd.DataFrame, pd.DataFrame | None]:
     """Return samples x features of a NetCDF or Zarr table with dims sample and feature."""
-    opened = xr.open_zarr(path) if path.suffix == ".zarr" else xr.open_dataset(path)
-    with opened as data:
+    with open_plain(path) as data:
         if "counts" not in data or set(data["counts"].dims) != {"sample", "feature"}:
             raise InputError(
                 path,
@@ -290,4 +280,6 @@ def _from_netcdf(
         if about is None:
             names = [n for n in data.variables if data[n].dims == ("sample",) and n != "sample"]
             about = pd.DataFrame({n: data[n].values for n in names}, index=table.index)
+            if options.time in names:
+                about.attrs["time_units"] = str(data[options.time].attrs.get("units", ""))
     return table, about

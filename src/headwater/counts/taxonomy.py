@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pandas as pd
@@ -9,6 +10,7 @@ import pandas as pd
 from headwater.core.config import nearest
 from headwater.core.errors import InputError
 
+from .metadata import read_text
 from .settings import PrepareSettings
 
 RANKS = ("Kingdom", "Phylum", "Class", "Order", "Family", "Genus", "Species")
@@ -18,18 +20,33 @@ def read_taxonomy(path: str | Path) -> pd.DataFrame:
     """Return a taxonomy, features down and ranks across.
 
     The first column names the feature. QIIME's single column ``Taxon`` (``k__A; p__B; ...``) is
-    split.
+    split. An empty cell or NA is an absent label.
+
+    Raises
+    ------
+    InputError
+        For a file that is no taxonomy, or a feature that stands twice.
     """
-    path = Path(path)
-    separator = "," if path.name.removesuffix(".gz").endswith(".csv") else "\t"
-    table = pd.read_csv(path, sep=separator, dtype=str, index_col=0).fillna("")
+    table = read_text(path, index_col=0).fillna("")
     if "Taxon" in table:
         parts = table["Taxon"].str.split(r";\s*", expand=True).fillna("")
-        parts = parts.replace(r"^[a-z]__", "", regex=True)
+        parts = parts.replace(r"^[a-z]__", "", regex=True).iloc[:, : len(RANKS)]
         table = parts.set_axis(list(RANKS)[: parts.shape[1]], axis=1)
+    table = table.rename(columns=lambda c: {"Domain": "Kingdom"}.get(c.title(), c.title()))
     if not set(table.columns) & set(RANKS):
-        raise InputError(path, "header", "no rank", "columns such as " + ", ".join(RANKS))
-    return table
+        raise InputError(
+            path,
+            "header",
+            "no rank",
+            "columns such as " + ", ".join(RANKS),
+            "Name the columns by rank, or give one column Taxon.",
+        )
+    if table.index.has_duplicates:
+        name = table.index[table.index.duplicated()][0]
+        raise InputError(
+            path, f"feature {name!r}", "a second row", "each feature once", "Remove one of the two."
+        )
+    return table.apply(lambda column: column.str.strip())
 
 
 def aggregate(
@@ -37,7 +54,9 @@ def aggregate(
 ) -> pd.DataFrame:
     """Return samples x taxa at ``options.rank``; without a rank, samples x features as they are.
 
-    A feature without a label there counts to ``<lowest known> <unknown>``.
+    Features are one taxon when all their labels down to the rank agree. One without a label
+    there counts to ``<lowest known> <unknown>``. Taxa of one name in different parents
+    (*uncultured*, *Incertae Sedis*) stay apart: the parent's name is put before theirs.
 
     Raises
     ------
@@ -62,14 +81,28 @@ def aggregate(
             "",
             f"{len(lacking)} features without taxonomy ({', '.join(map(str, lacking[:3]))})",
             "every feature of the table",
+            "Add them to the taxonomy, with empty labels where unknown.",
         )
     upto = ranks[: ranks.index(options.rank) + 1]
-    labels = [_label(taxonomy.loc[f, upto], options.unknown) for f in table.columns]
-    return table.T.groupby(labels, sort=False).sum().T
+    lineages = [tuple(row) for row in taxonomy.loc[table.columns, upto].to_numpy()]
+    names = _names(list(dict.fromkeys(lineages)), options.unknown)
+    return table.T.groupby([names[x] for x in lineages], sort=False).sum().T
 
 
-def _label(lineage: pd.Series, unknown: str) -> str:
+def _names(lineages: list[tuple[str, ...]], unknown: str) -> dict[tuple[str, ...], str]:
+    """Return a name of its own for each lineage, as short as that allows."""
+    names = {x: _label(x, unknown) for x in lineages}
+    often = Counter(names.values())
+    for x, name in names.items():
+        parents = [v for v in x if v][:-1]
+        if often[name] > 1 and parents:
+            names[x] = f"{parents[-1]} {name}"
+    often = Counter(names.values())
+    return {x: "; ".join(x) if often[n] > 1 else n for x, n in names.items()}
+
+
+def _label(lineage: tuple[str, ...], unknown: str) -> str:
     known = [v for v in lineage if v]
-    if known and lineage.iloc[-1]:
-        return lineage.iloc[-1]
+    if known and lineage[-1]:
+        return lineage[-1]
     return f"{known[-1]} {unknown}" if known else unknown
