@@ -55,8 +55,8 @@ def rerun_by_params(root):
     job = plan(root, "-n")
     assert job.returncode == 0, job.stdout + job.stderr
     text = job.stdout + job.stderr
-    rules = re.findall(r"rule (\w+):(.*?)(?=\n\n|\Z)", text, flags=re.S)
-    return {name for name, body in rules if "Params have changed" in body}
+    found = re.search(r"params have changed since last execution:\s+([\w, ]+)", text)
+    return set(found[1].split(", ")) if found else set()
 
 
 @pytest.fixture
