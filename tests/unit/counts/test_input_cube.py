@@ -13,7 +13,7 @@ VALUES = np.array([5, 0, 7, 1, 2, 3, 0, 9, 1, 4, 4, 4, 3, 0, 2, 8, 1, 1], np.int
 
 def ready_cube():
     return xr.Dataset(
-        {"counts": (("series", "step", "feature"), VALUES.reshape(2, 3, 3))},
+        {"counts": (("series", "step", "feature"), VALUES.reshape(2, 3, 3).copy())},
         coords={"series": ["a", "b"], "feature": list("xyz")},
     )
 
