@@ -21,6 +21,7 @@ from headwater.core.io import sha256
 
 from .daily import BLOCK_BYTES, open_daily
 from .event_table import sample_table
+from .percentiles import quantile
 from .periods import period_grid
 from .regions import axis_names, pool, stack_cells
 from .settings import PrepareSettings
@@ -259,21 +260,7 @@ def _threshold(
     base = values.sel(time=(year >= low) & (year <= high))
     if event.get("wet_only"):
         base = base.where(base >= wet)
-    return _quantile(base, event["percentile"] / 100)
-
-
-def _quantile(base: xr.DataArray, q: float) -> xr.DataArray:
-    """Return the quantile along time, some places at a time so that memory is bounded."""
-    places = [d for d in base.dims if d != "time"]
-    if not places:
-        return base.quantile(q, "time", skipna=True).drop_vars("quantile")
-    size = base.sizes[places[0]]
-    step = max(1, BLOCK_BYTES * size // max(1, base.size * 8))
-    parts = [
-        base.isel({places[0]: slice(i, i + step)}).compute().quantile(q, "time", skipna=True)
-        for i in range(0, size, step)
-    ]
-    return xr.concat(parts, places[0]).drop_vars("quantile")
+    return quantile(base, event["percentile"] / 100, BLOCK_BYTES)
 
 
 def _places(data: xr.Dataset, options: PrepareSettings, masks: xr.Dataset, file: str) -> xr.Dataset:

@@ -249,11 +249,14 @@ def test_memory_is_bounded_by_a_block_and_not_by_the_grid(tmp_path):
         for t in range(0, 3650, 73):
             pr[t : t + 73] = 2.0
     code = (
-        "import resource, sys; from headwater.counts.climate import *; import dask, netCDF4\n"
+        "import resource, sys; from headwater.counts.climate import read_events\n"
+        "import dask, netCDF4\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
-        "d = open_daily([sys.argv[1]]); o = PrepareSettings()\n"
-        "e = [dict(name='w', var='pr', op='>=', threshold=1, units='mm day-1')]\n"
-        "c = event_days(d, o, e, 'f'); assert int(c['count'].sum()) == 3650 * 40000\n"
+        "e = dict(name='w', var='pr', op='>=', threshold=1, units='mm day-1')\n"
+        "p = dict(name='p', var='pr', op='>', percentile=90, units='mm day-1')\n"
+        "o = dict(regions={'all': [0, 100, 0, 100]}, base=[2001, 2010], series_by='location')\n"
+        "t = read_events([sys.argv[1]], o, [e, p])\n"
+        "assert t['counts'].sum('sample').values.tolist() == [3650 * 40000, 0]\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)"
     )
     done = subprocess.run(
