@@ -10,12 +10,13 @@ import math
 
 import torch
 from pyro.distributions import TorchDistribution
+from torch.autograd.function import once_differentiable
 from torch.distributions import constraints
 
 from .hmm import Chain, LogPartition, forward_backward
 from .intervals import at_intervals
 from .parameters import Parameters
-from .recurrence import LinearRecurrence
+from .recurrence import LinearRecurrence, Moments
 
 LOG_2PI = math.log(2 * math.pi)
 
@@ -45,11 +46,7 @@ class GaussianMarkov(TorchDistribution):
 
     def moments(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the marginal mean mu and variance S of every step, each (n, T, d)."""
-        d = self.beta.shape[-1]
-        both = LinearRecurrence.apply(
-            torch.cat([self.alpha, self.alpha**2], -1), torch.cat([self.beta, self.p], -1)
-        )
-        return both[..., :d], both[..., d:]
+        return Moments.apply(self.alpha, self.beta, self.p)
 
     @property
     def mean(self) -> torch.Tensor:
@@ -133,6 +130,8 @@ class SwitchingAR(TorchDistribution):
         """
         p = self.parameters
         a, b, v, _ = self.dynamics()
+        if not any(x.requires_grad for x in (p.init_mean, p.init_var, a, b, v)):
+            return Potentials.apply(mu, var, alpha, p.init_mean, p.init_var, a, b, v)
         first = _gaussian(mu[:, :1, :, None] - p.init_mean, var[:, :1, :, None], p.init_var)
         before, now = mu[:, :-1, :, None], mu[:, 1:, :, None]
         var_before, var_now = var[:, :-1, :, None], var[:, 1:, :, None]
@@ -209,6 +208,50 @@ class SwitchingAR(TorchDistribution):
         if self.dt is not None or len(batch_shape) != 1:
             raise ValueError(f"batch shape {self.batch_shape} cannot become {batch_shape}")
         return SwitchingAR(self.parameters, batch_shape[0], self.event_shape[0])
+
+
+class Potentials(torch.autograd.Function):
+    """`SwitchingAR.potentials` for dynamics that are not trained by gradient.
+
+    With w = g / v for a gradient g of e and r = mu_t - a mu_{t-1} - b, summed over c:
+    d/d mu_t = -w r, d/d mu_{t-1} = w a r, d/d S_t = -w/2, d/d S_{t-1} = -w a (a - 2 alpha)/2,
+    d/d alpha_t = w a S_{t-1}.
+    """
+
+    @staticmethod
+    def forward(ctx, mu, var, alpha, m0, v0, a, b, v):  # noqa: ANN001, ANN205
+        """Return e (n, T, d, C)."""
+        if a.dim() == 4:
+            a, b, v = a[:, 1:], b[:, 1:], v[:, 1:]
+        out = mu.new_empty(*mu.shape, m0.shape[1])
+        before, old = mu[:, :-1, :, None], var[:, :-1, :, None]
+        error = mu[:, 1:, :, None] - b - a * before
+        factor = a * (a - 2 * alpha[:, 1:, :, None])
+        square = torch.addcmul(var[:, 1:, :, None] + error * error, factor, old)
+        torch.sub(-0.5 * (LOG_2PI + v.log()), square.mul_(0.5 / v), out=out[:, 1:])
+        first = mu[:, 0, :, None] - m0
+        out[:, 0] = -0.5 * (LOG_2PI + v0.log() + (first**2 + var[:, 0, :, None]) / v0)
+        ctx.save_for_backward(var, first, error, factor, v0, a, v)
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, gradient):  # noqa: ANN001, ANN205
+        """Return the gradients of mu, S and alpha."""
+        var, first, error, factor, v0, a, v = ctx.saved_tensors
+        to_mu, to_var = torch.zeros_like(var), torch.zeros_like(var)
+        start = gradient[:, 0] / v0
+        to_mu[:, 0] = -(start * first).sum(-1)
+        to_var[:, 0] = -0.5 * start.sum(-1)
+        w = gradient[:, 1:] / v
+        pulled, scaled = w * error, w * a
+        to_mu[:, 1:] = -pulled.sum(-1)
+        to_mu[:, :-1] += (pulled * a).sum(-1)
+        to_var[:, 1:] = -0.5 * w.sum(-1)
+        to_var[:, :-1] -= 0.5 * (w * factor).sum(-1)
+        to_alpha = torch.zeros_like(var)
+        torch.mul(scaled.sum(-1), var[:, :-1], out=to_alpha[:, 1:])
+        return to_mu, to_var, to_alpha, None, None, None, None, None
 
 
 def _gaussian(error: torch.Tensor, spread: torch.Tensor, var: torch.Tensor) -> torch.Tensor:

@@ -14,6 +14,7 @@ import pyro
 import torch
 from pyro import poutine
 from pyro.infer import ELBO
+from torch.autograd.function import once_differentiable
 
 from .data import CubeTensors
 from .distributions import GaussianMarkov, SwitchingAR
@@ -54,12 +55,52 @@ def emission(
 
     L_x = sum_t w_t sum_k [x eta - exp(eta + 1/2 sum_i Gamma_ki^2 S_ti) - log x!].
     """
-    eta = fixed_log_rate(parameters, data) + mu @ parameters.mixing.T
-    exponent = eta + 0.5 * var @ (parameters.mixing**2).T
-    clamped = int(((exponent > CLAMP) & (data.observed[..., None] > 0)).sum())
-    rate = torch.exp(exponent.clamp(max=CLAMP))
-    per_step = (data.counts * eta - rate).sum(-1) - data.log_factorial
-    return (data.observed * per_step).sum(1), clamped
+    total, clamped = Emission.apply(mu, var, parameters.mixing, parameters.effects, data)
+    return total - (data.observed * data.log_factorial).sum(1), int(clamped)
+
+
+class Emission(torch.autograd.Function):
+    """sum_t w_t sum_k [x eta - exp(eta + 1/2 Gamma^2 S)] of each series, with its gradient.
+
+    With g = w (x - rate) and h = w rate: d/d mu = g Gamma, d/d S = -1/2 h Gamma^2,
+    d/d Gamma = g' mu - (h' S) Gamma, d/d M = g' c. A clamped exponent has no gradient in rate.
+    """
+
+    @staticmethod
+    def forward(ctx, mu, var, mixing, effects, data):  # noqa: ANN001, ANN205
+        """Return the sums (n,) and the number of clamped exponents."""
+        shape = data.counts.shape
+        fixed = data.offset[..., None] + (data.covariates @ effects.T)[:, None]
+        eta = torch.addmm(fixed.flatten(0, 1), mu.flatten(0, 1), mixing.T)
+        rate = torch.addmm(eta, var.flatten(0, 1), mixing.T**2, alpha=0.5).view(shape)
+        over = None
+        if rate.max() > CLAMP:
+            over = (rate > CLAMP) & (data.observed[..., None] > 0)
+            rate.clamp_(max=CLAMP)
+        rate.exp_()
+        total = (data.counts * eta.view(shape)).sub_(rate).sum(-1).mul_(data.observed).sum(1)
+        ctx.save_for_backward(mu, var, mixing, rate)
+        ctx.over, ctx.data = over, data
+        clamped = torch.tensor(0 if over is None else int(over.sum()))
+        ctx.mark_non_differentiable(clamped)
+        return total, clamped
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, gradient, _):  # noqa: ANN001, ANN205
+        """Return the gradients of mu, S, Gamma and M."""
+        mu, var, mixing, rate = ctx.saved_tensors
+        weight = (ctx.data.observed * gradient[:, None])[..., None]
+        if ctx.over is not None:
+            rate = rate.masked_fill(ctx.over, 0.0)
+        h = rate * weight
+        g = (ctx.data.counts * weight).sub_(h)
+        to_effects = g.sum(1).T @ ctx.data.covariates
+        g, h = g.flatten(0, 1), h.flatten(0, 1)
+        to_mu = (g @ mixing).view_as(mu)
+        to_var = (h @ (-0.5 * mixing**2)).view_as(var)
+        to_mixing = g.T @ mu.flatten(0, 1) - (h.T @ var.flatten(0, 1)) * mixing
+        return to_mu, to_var, to_mixing, to_effects, None
 
 
 def bound_terms(

@@ -13,15 +13,31 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import dataclass
 
 import torch
 from torch import nn
 
 from .data import CubeTensors
 from .distributions import GaussianMarkov
+from .gru import ScanGRU
 
 LOG_LOW, LOG_HIGH = math.log(1e-8), math.log(30.0)  # of p, nat^2
 MAX_ALPHA = 0.95
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What the network sees at each step (n, T, I), and the linear start (n, T, d) or None."""
+
+    step: torch.Tensor
+    mean: torch.Tensor | None = None
+    spread: torch.Tensor | None = None
+
+    def part(self, index: torch.Tensor) -> Inputs:
+        """Return the chosen series."""
+        parts = (self.step, self.mean, self.spread)
+        return Inputs(*(None if x is None else x[index] for x in parts))
 
 
 class Encoder(nn.Module):
@@ -60,11 +76,12 @@ class Encoder(nn.Module):
         self.family, self.linear_start, self.d = family, linear_start, sources
         width = features + 3 + covariates + (2 * sources if linear_start else 0)
         both = kind == "bigru" and mode == "smooth"
-        self.gru = nn.GRU(width, hidden, layers, batch_first=True, bidirectional=both)
-        sizes = [width + hidden * (2 if both else 1), *shared]
+        self.gru = ScanGRU(width, hidden, layers, batch_first=True, bidirectional=both)
+        self.width = hidden * (2 if both else 1)  # of the summary
+        sizes = [width + self.width, *shared]
         blocks: list[nn.Module] = []
         for before, after in itertools.pairwise(sizes):
-            blocks += [nn.Linear(before, after), nn.ELU()]
+            blocks += [nn.Linear(before, after), nn.ELU(inplace=True)]
         self.shared = nn.Sequential(*blocks)
         self.heads = nn.Linear(sizes[-1], 3 * sources)
         nn.init.zeros_(self.heads.bias)
@@ -99,40 +116,41 @@ class Encoder(nn.Module):
         self.start_effects.copy_(effects)
         self.start_inverse.copy_(torch.linalg.pinv(mixing).T)
 
-    def forward(self, data: CubeTensors) -> GaussianMarkov:
-        """Return q(s) with alpha, beta, p of shape (n, T, d)."""
+    def forward(self, data: CubeTensors, inputs: Inputs | None = None) -> GaussianMarkov:
+        """Return q(s) with alpha, beta, p of shape (n, T, d).
+
+        `inputs` saves their computation, where the caller has them of the same data.
+        """
+        inputs = self.inputs_of(data) if inputs is None else inputs
+        # the first layer of [step, summary] in two parts: the summary may be one for all steps
+        first, rest = self.shared[0], self.shared[1:]
+        to_step, to_summary = first.weight.split([first.in_features - self.width, self.width], 1)
+        summary = nn.functional.linear(self._summary(inputs.step, data), to_summary)
+        raw = self.heads(rest(nn.functional.linear(inputs.step, to_step, first.bias) + summary))
+        a, beta, spread = raw.split(self.d, -1)
+        if inputs.mean is not None:
+            beta = beta + inputs.mean
+            spread = spread + inputs.spread
+        alpha = torch.zeros_like(a) if self.family == "mf" else MAX_ALPHA * torch.tanh(a)
+        log_p = LOG_LOW + (LOG_HIGH - LOG_LOW) * torch.sigmoid(spread)
+        return GaussianMarkov(alpha, beta, log_p.exp())
+
+    @torch.no_grad()
+    def inputs_of(self, data: CubeTensors) -> Inputs:
+        """Return what the network sees of a batch: no weight that is trained is in it."""
         mask = data.observed[..., None]
+        covariates = (data.covariates - self.covariate_mean) / self.covariate_scale
         parts = [
             mask * (self._counts(data) - self.input_mean) / self.input_scale,
             mask * ((data.offset - self.offset_mean) / self.offset_scale)[..., None],
             mask,
             data.dt.log()[..., None],
-            ((data.covariates - self.covariate_mean) / self.covariate_scale)[:, None].expand(
-                -1, mask.shape[1], -1
-            ),
+            covariates[:, None].expand(-1, mask.shape[1], -1),
         ]
-        start = self._start(data) if self.linear_start else None
-        if start is not None:
-            parts += [mask * start[0], mask * start[1]]
-        step = torch.cat(parts, -1)
-        raw = self.heads(self.shared(torch.cat([step, self._summary(step, data)], -1)))
-        return self._law(raw, start, mask)
-
-    def _law(
-        self,
-        raw: torch.Tensor,
-        start: tuple[torch.Tensor, torch.Tensor] | None,
-        mask: torch.Tensor,
-    ) -> GaussianMarkov:
-        a, beta, spread = raw.split(self.d, -1)
-        alpha = MAX_ALPHA * torch.tanh(a)
-        if self.family == "mf":
-            alpha = torch.zeros_like(alpha)
-        if start is not None:
-            beta = beta + mask * start[0]
-            spread = spread + mask * start[1]
-        log_p = LOG_LOW + (LOG_HIGH - LOG_LOW) * torch.sigmoid(spread)
-        return GaussianMarkov(alpha, beta, log_p.exp())
+        if not self.linear_start:
+            return Inputs(torch.cat(parts, -1))
+        mean, spread = (mask * x for x in self._start(data))
+        return Inputs(torch.cat([*parts, mean, spread], -1), mean, spread)
 
     def _start(self, data: CubeTensors) -> tuple[torch.Tensor, torch.Tensor]:
         """Return s0 and its spread before the sigmoid, each (n, T, d)."""
@@ -151,13 +169,12 @@ class Encoder(nn.Module):
         return torch.log(data.counts + 0.5) - data.offset[..., None]
 
     def _summary(self, step: torch.Tensor, data: CubeTensors) -> torch.Tensor:
-        states, _ = self.gru(step)
+        states = self.gru(step)
         if self.mode == "predictive" or self.kind == "bigru":
             return states
         count = torch.arange(1, step.shape[1] + 1)
         last = (data.observed * count).argmax(1)
-        chosen = states[torch.arange(len(states)), last]
-        return chosen[:, None].expand(-1, step.shape[1], -1)
+        return states[torch.arange(len(states)), last][:, None]
 
 
 def _scale(values: torch.Tensor) -> torch.Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+from torch.autograd.function import once_differentiable
 
 
 class LinearRecurrence(torch.autograd.Function):
@@ -15,24 +16,68 @@ class LinearRecurrence(torch.autograd.Function):
     @staticmethod
     def forward(ctx, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:  # noqa: ANN001
         """Return x."""
-        x = torch.empty_like(b)
-        state = b[:, 0]
-        x[:, 0] = state
-        for t in range(1, b.shape[1]):
-            state = torch.addcmul(b[:, t], a[:, t], state)
-            x[:, t] = state
+        a, b = a.transpose(0, 1), b.transpose(0, 1)
+        x = b.new_empty(b.shape)  # steps first: each lies in one piece
+        state = x[0].copy_(b[0])
+        for before, after, out in zip(
+            a[1:].unbind(0), b[1:].unbind(0), x[1:].unbind(0), strict=True
+        ):
+            state = torch.addcmul(after, before, state, out=out)
         ctx.save_for_backward(a, x)
-        return x
+        return x.transpose(0, 1)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx, gradient: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:  # noqa: ANN001
         """Return da and db."""
         a, x = ctx.saved_tensors
-        total = torch.empty_like(gradient)
-        state = gradient[:, -1]
-        total[:, -1] = state
-        for t in range(gradient.shape[1] - 1, 0, -1):
-            state = torch.addcmul(gradient[:, t - 1], a[:, t], state)
-            total[:, t - 1] = state
-        before = torch.cat([torch.zeros_like(x[:, :1]), x[:, :-1]], 1)
-        return total * before, total
+        gradient = gradient.transpose(0, 1)
+        total = torch.empty_like(x)
+        state = total[-1].copy_(gradient[-1])
+        steps = zip(a[1:].unbind(0), gradient[:-1].unbind(0), total[:-1].unbind(0), strict=True)
+        for after, given, out in reversed(list(steps)):
+            state = torch.addcmul(given, after, state, out=out)
+        to_a = torch.zeros_like(x)
+        torch.mul(total[1:], x[:-1], out=to_a[1:])
+        return to_a.transpose(0, 1), total.transpose(0, 1)
+
+
+class Moments(torch.autograd.Function):
+    """``Moments.apply(alpha, beta, p)``, each (n, T, d) -> mu and S of q(s) (counts.md §3).
+
+    mu_t = alpha_t mu_{t-1} + beta_t and S_t = alpha_t^2 S_{t-1} + p_t in one loop.
+    """
+
+    @staticmethod
+    def forward(ctx, alpha, beta, p):  # noqa: ANN001, ANN205
+        """Return mu and S."""
+        n, steps, d = beta.shape
+        a, x = beta.new_empty(2, steps, n, 2 * d)  # steps first: each lies in one piece
+        turned = alpha.transpose(0, 1)
+        a[..., :d] = turned
+        torch.mul(turned, turned, out=a[..., d:])
+        x[..., :d] = beta.transpose(0, 1)
+        x[..., d:] = p.transpose(0, 1)
+        rows = x.unbind(0)
+        for factor, before, now in zip(a[1:].unbind(0), rows[:-1], rows[1:], strict=True):
+            now.addcmul_(factor, before)
+        ctx.save_for_backward(a, x)
+        return x[..., :d].transpose(0, 1), x[..., d:].transpose(0, 1)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, to_mu, to_var):  # noqa: ANN001, ANN205
+        """Return the gradients of alpha, beta and p."""
+        a, x = ctx.saved_tensors
+        d = x.shape[-1] // 2
+        total = torch.empty_like(x)
+        total[..., :d] = to_mu.transpose(0, 1)
+        total[..., d:] = to_var.transpose(0, 1)
+        rows = total.unbind(0)
+        steps = zip(a[1:].unbind(0), rows[1:], rows[:-1], strict=True)
+        for factor, after, now in reversed(list(steps)):
+            now.addcmul_(factor, after)
+        to_alpha = torch.zeros_like(x[..., :d])
+        product = total[1:] * x[:-1]
+        torch.addcmul(product[..., :d], product[..., d:], a[1:, ..., :d], value=2, out=to_alpha[1:])
+        return tuple(y.transpose(0, 1) for y in (to_alpha, total[..., :d], total[..., d:]))

@@ -69,6 +69,7 @@ class Trainer:
                 config, data.counts.shape[2], data.covariates.shape[1]
             )
         self.encoder.prepare(data, start.mixing, start.effects)
+        self.inputs = self.encoder.inputs_of(data)
         self.dynamics = start.detach()
         self.weights = start.mixing.detach().clone().requires_grad_()
         self.effects = start.effects.detach().clone()
@@ -84,6 +85,7 @@ class Trainer:
                 {"params": slow, "weight_decay": 0.0},
             ],
             lr=config.lr,
+            fused=True,
         )
 
     @property
@@ -97,13 +99,15 @@ class Trainer:
         dynamics = _from_gap(self.gap, self.dynamics) if self.gap else self.dynamics
         return replace(dynamics, mixing=mixing, effects=self.effects)
 
-    def terms(self, data: CubeTensors) -> tuple[Terms, torch.Tensor]:
-        """Return the bound of a batch, and alpha of its q(s)."""
+    def terms(self, index: torch.Tensor | None) -> tuple[Terms, torch.Tensor]:
+        """Return the bound of some series, or of all, and alpha of their q(s)."""
+        data = self.data if index is None else self.data.part(index)
+        inputs = self.inputs if index is None else self.inputs.part(index)
         n, steps = data.observed.shape
         parameters = self.parameters()
         generator = _generator(self.gap) if self.gap else None
         prior = SwitchingAR(parameters, n, steps, data.dt if self.gap else None, generator)
-        posterior = self.encoder(data)
+        posterior = self.encoder(data, inputs)
         return bound_terms(prior, posterior, parameters, data), posterior.alpha
 
     def run_epoch(self) -> Step:
@@ -112,13 +116,12 @@ class Trainer:
         totals = torch.zeros(3, dtype=torch.float64)
         norm, clamped, worst = 0.0, 0, -1
         for index in self._batches():
-            batch = self.data if index is None else self.data.part(index)
             self.optimiser.zero_grad()
-            terms, alpha = self.terms(batch)
+            terms, alpha = self.terms(index)
             (-terms.elbo.mean()).backward()
             norm = max(norm, self._step(warm=self.warm))
             if not self.warm and not self.gap:
-                self._closed_form(terms, alpha, len(batch.observed))
+                self._closed_form(terms, alpha, len(alpha))
             with torch.no_grad():
                 totals += torch.stack(
                     [terms.emission.sum(), terms.dynamics.sum(), terms.entropy.sum()]
@@ -189,6 +192,7 @@ class Trainer:
     def load(self, state: dict[str, Any]) -> None:
         """Take up a state from `state`."""
         self.encoder.load_state_dict(state["encoder"])
+        self.inputs = self.encoder.inputs_of(self.data)
         self.dynamics = Parameters(**state["dynamics"])
         with torch.no_grad():
             self.weights.copy_(state["weights"])

@@ -232,10 +232,44 @@ def test_gradient_of_the_recurrence():
     assert torch.autograd.gradcheck(LinearRecurrence.apply, (a, b))
 
 
-def test_gradient_of_the_bound_in_all_it_depends_on():
+def test_gradient_of_the_moments():
+    from headwater.counts.recurrence import Moments
+
+    q = random_posterior(2, 5)
+    given = [x.clone().requires_grad_() for x in (q.alpha, q.beta, q.p)]
+    mu, var = q.moments()
+    at = torch.zeros_like(mu[:, 0]), torch.zeros_like(mu[:, 0])
+    for t in range(5):  # the recursion of counts.md §3, step by step
+        at = q.alpha[:, t] * at[0] + q.beta[:, t], q.alpha[:, t] ** 2 * at[1] + q.p[:, t]
+        assert torch.allclose(mu[:, t], at[0])
+        assert torch.allclose(var[:, t], at[1])
+    assert torch.autograd.gradcheck(Moments.apply, given)
+
+
+@pytest.mark.parametrize("gap", [False, True])
+def test_potentials_with_and_without_trained_dynamics_agree(gap):
+    """The hand-written pass for fixed dynamics against autograd through the formula."""
+    p = replace(random_parameters(), ar_coef=torch.tensor([[0.3, 0.8], [0.5, 0.1]]).double())
+    q = random_posterior(3, 5)
+    dt = torch.tensor([1.0, 1.0, 2.0, 1.0, 3.0]).double().repeat(3, 1) if gap else None
+    free = replace(p, init_mean=p.init_mean.clone().requires_grad_())
+    weight = torch.randn(3, 5, 2, 2, generator=torch.Generator().manual_seed(0)).double()
+    found = []
+    for law in (SwitchingAR(p, 3, 5, dt), SwitchingAR(free, 3, 5, dt)):
+        given = [x.detach().clone().requires_grad_() for x in (*q.moments(), q.alpha)]
+        e = law.potentials(*given)
+        (e * weight).sum().backward()
+        found.append([e, *(x.grad for x in given)])
+    for fast, plain in zip(*found, strict=True):
+        assert torch.allclose(fast, plain, atol=1e-12)
+
+
+@pytest.mark.parametrize("hole", [False, True])
+def test_gradient_of_the_bound_in_all_it_depends_on(hole):
     """The hand-written backward passes against finite differences, C = 2."""
     p, q = random_parameters(K=3), random_posterior(2, 4)
     data = replace(tensors(torch.full((2, 4, 3), 3.0)), covariates=torch.ones(2, 1).double())
+    data.observed[1, 2] = 0 if hole else 1
     names = ("mixing", "effects", "regime_init", "regime_transition", "ar_coef", "ar_bias")
     state = p.state() | {"effects": torch.full((3, 1), 0.2).double()}
     given = [state[n].clone().requires_grad_() for n in names]

@@ -17,12 +17,12 @@ from sklearn.metrics import adjusted_rand_score
 from headwater.core.errors import InputError
 from headwater.core.io import read_dataset, read_torch, write_dataset, write_torch
 from headwater.counts.config import FitConfig
-from headwater.counts.cube import complete
 from headwater.counts.data import cube_tensors
 from headwater.counts.fit import fit_plnica
 from headwater.counts.matching import match
 from headwater.counts.model import Model
 from headwater.counts.posterior import bound, posterior
+from headwater.counts.ready import complete
 from headwater.counts.simulate import random_design, simulate_scenario
 
 QUICK = FitConfig(d=2, C=2, intercept=False, epochs=40, warmup=15, init_epochs=5)

@@ -6,7 +6,6 @@ import torch
 import xarray as xr
 from sklearn.metrics import adjusted_rand_score
 
-from headwater.counts.cube import complete
 from headwater.counts.data import cube_tensors
 from headwater.counts.distributions import SwitchingAR
 from headwater.counts.hmm import viterbi
@@ -19,6 +18,7 @@ from headwater.counts.initialise import (
 )
 from headwater.counts.matching import match
 from headwater.counts.parameters import Parameters
+from headwater.counts.ready import complete
 from headwater.counts.sobi import joint_diagonaliser, lagged_covariances, sobi
 
 
