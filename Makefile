@@ -8,6 +8,7 @@ CORES ?= 2
 # One domain, or all that are built.
 DOMAIN ?= all
 DOMAINS := counts
+$(if $(filter-out $(DOMAINS) all,$(DOMAIN)),$(error DOMAIN=$(DOMAIN) is not built; choose from: $(DOMAINS) all))
 WANTED := $(if $(filter all,$(DOMAIN)),$(DOMAINS),$(DOMAIN))
 # More options for pip, for example an index that offers CPU builds of torch.
 PIP_ARGS ?=
