@@ -15,66 +15,61 @@ from torch.autograd.function import once_differentiable
 CLOSED = 1e3  # before the sigmoid: an update gate that keeps the old state exactly
 
 
-def scan(
-    inputs: torch.Tensor, weights: torch.Tensor, bias: torch.Tensor
-) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:
-    """Return h of every step, h_k = (1 - z) n + z h_{k-1}, and what `scan_back` needs.
+def scan(work: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+    """Return h of every step and before the first, (T + 1, D, S, n); uses up `work`.
 
-    r, z = sigmoid(.), n = tanh(. + r (W_hn h + b_hn)), from h = 0. Series are the last axis, so
-    that the parts of each step lie in one piece.
+    h_k = (1 - z) n + z h_{k-1} with r, z = sigmoid(.), n = tanh(. + r (W_hn h + b_hn)), from
+    h = 0. Series are the last axis, so that the parts of each step lie in one piece.
 
     Parameters
     ----------
-    inputs : (T, D, 3S, n)
-        What does not come from the state to r, z, n.
+    work : (T, D, 4S, n)
+        b_hn, then what does not come from the state to r, z and n. On return it holds
+        W_hn h + b_hn, r, z, n.
     weights : (D, B S, S)
         From the state to W_hn h, r, z and, where B = 4, to n outside the reset gate.
-    bias : (D, S, 1)
-        b_hn.
     """
-    steps, groups, _, n = inputs.shape
-    size = weights.shape[2]
-    new = inputs.new_empty
-    gates, hidden = new(steps, groups, 2 * size, n), new(steps, groups, size, n)
-    fresh, states = torch.empty_like(hidden), new(steps + 1, groups, size, n)
-    to_gates, to_fresh = inputs.split([2 * size, size], 2)
+    steps, groups, size, n = len(work), len(weights), weights.shape[2], work.shape[3]
+    states = work.new_empty(steps + 1, groups, size, n)
     state = states[0].zero_()
-    parts = (to_gates, to_fresh, *gates.chunk(2, 2), gates, hidden, fresh, states[1:])
-    for x, y, r, z, g, h, f, s in zip(*(p.unbind(0) for p in parts), strict=True):
-        moved = torch.bmm(weights, state)
-        torch.add(moved[:, :size], bias, out=h)
-        torch.add(x, moved[:, size : 3 * size], out=g).sigmoid_()
-        if moved.shape[1] > 3 * size:
-            y = y + moved[:, 3 * size :]
-        torch.addcmul(y, r, h, out=f).tanh_()
-        state = torch.lerp(f, state, z, out=s)
-    return states[1:], (weights, gates, hidden, fresh, states)
+    parts = (work[:, :, : weights.shape[1]], work[:, :, size : 3 * size], *work.chunk(4, 2))
+    every = zip(*(p.unbind(0) for p in (*parts, states[1:])), strict=True)
+    for linear, gates, hidden, r, z, fresh, out in every:
+        linear.baddbmm_(weights, state)
+        gates.sigmoid_()
+        fresh.addcmul_(r, hidden).tanh_()
+        state = torch.lerp(fresh, state, z, out=out)
+    return states
 
 
 def scan_back(
-    gradient: torch.Tensor, saved: tuple[torch.Tensor, ...]
+    gradient: torch.Tensor, work: torch.Tensor, states: torch.Tensor, weights: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return the gradients of inputs, weights and bias of `scan` from that of its states."""
-    weights, gates, hidden, fresh, states = saved
-    steps, groups, size, n = hidden.shape
+    """Return the gradients of r, z, n (T, D, 3S, n), of `weights` and of b_hn (D, S).
+
+    From that of the states; `work` as `scan` left it.
+    """
+    steps, groups, size, n = gradient.shape
+    hidden, r, z, fresh = work.chunk(4, 2)
     before = states[:-1]
-    r, z = gates.chunk(2, 2)
-    # d(W_hn h, r, z, n) per unit of dh_k, before their nonlinearities, for all steps at once
-    moved = states.new_empty(steps, groups, 4, size, n)
-    to_fresh = torch.mul(1 - z, 1 - fresh * fresh, out=moved[:, :, 3])
-    torch.mul(to_fresh, r, out=moved[:, :, 0])
-    torch.mul(moved[:, :, 0], hidden * (1 - r), out=moved[:, :, 1])
-    torch.mul(before - fresh, z - z * z, out=moved[:, :, 2])
-    turned = weights.transpose(1, 2)
-    used = moved.flatten(2, 3)[:, :, : weights.shape[1]]
-    carried = torch.zeros_like(states[0])
-    every = zip(*(x.unbind(0) for x in (gradient, moved, used, z)), strict=True)
-    for g, slope, flat, keep in reversed(list(every)):
-        carried = carried + g
+    # d(h_{k-1} by z, W_hn h, r, z, n) per unit of dh_k, before their nonlinearities
+    moved = work.new_empty(steps, groups, 5, size, n)
+    moved[:, :, 0] = z
+    to_fresh = torch.mul(1 - z, 1 - fresh * fresh, out=moved[:, :, 4])
+    torch.mul(to_fresh, r, out=moved[:, :, 1])
+    torch.mul(moved[:, :, 1], hidden * (1 - r), out=moved[:, :, 2])
+    torch.mul(before - fresh, z - z * z, out=moved[:, :, 3])
+    same = torch.eye(size, dtype=work.dtype).expand(groups, size, size)
+    turned = torch.cat([same, weights], 1).transpose(1, 2)
+    used = moved.flatten(2, 3)[:, :, : size + weights.shape[1]]
+    carried = gradient[-1]
+    every = zip(moved.unbind(0), used.unbind(0), (None, *gradient[:-1].unbind(0)), strict=True)
+    for slope, flat, earlier in reversed(list(every)):
         slope.mul_(carried.unsqueeze(1))  # from here on it is the gradient itself
-        carried = torch.baddbmm(carried * keep, turned, flat)
-    to_weights = torch.matmul(used, before.transpose(2, 3)).sum(0)
-    return moved[:, :, 1:].flatten(2, 3), to_weights, moved[:, :, 0].sum((0, 3))
+        if earlier is not None:
+            carried = torch.baddbmm(earlier, turned, flat)
+    to_weights = torch.matmul(used[:, :, size:], before.transpose(2, 3)).sum(0)
+    return moved[:, :, 2:].flatten(2, 3), to_weights, moved[:, :, 1].sum((0, 3))
 
 
 class Wave(torch.autograd.Function):
@@ -88,39 +83,35 @@ class Wave(torch.autograd.Function):
         """Return the states."""
         (steps, _, n), count, size = x.shape, len(layers) // 4, layers[1].shape[1]
         moves = steps + count - 1
-        inputs = x.new_zeros(moves, 3, count, size, n)
+        work = x.new_zeros(moves, 4, count, size, n)
         # from the states of all layers to W_hn h, r, z and n of all layers
         weights = x.new_zeros(4 if count > 1 else 3, count, size, count, size)
         for layer in range(count):
             into, within, bias, hidden = layers[4 * layer : 4 * layer + 4]
-            joint = bias.clone()
-            joint[: 2 * size] += hidden[: 2 * size]
-            joint = joint.view(3, size, 1)
+            joint = _joint(bias, hidden).view(3, size, 1)
+            work[:, 0, layer] = hidden[2 * size :, None]
             weights[:3, layer, :, layer] = within.view(3, size, size).roll(1, 0)
             if layer == 0:
-                inputs[:steps, :, 0] = (into @ x).view(steps, 3, size, n) + joint
+                torch.add((into @ x).view(steps, 3, size, n), joint, out=work[:steps, 1:, 0])
             else:
                 weights[1:, layer, :, layer - 1] = into.view(3, size, size)
-                inputs[:, :, layer] = joint
-                inputs[:layer, 1, layer] = CLOSED
-        ctx.states, ctx.saved = scan(
-            inputs.view(moves, 1, 3 * count * size, n),
-            weights.view(1, -1, count * size),
-            torch.cat([layers[4 * k + 3][2 * size :] for k in range(count)]).view(1, -1, 1),
-        )
-        ctx.save_for_backward(x, layers[0])
-        return ctx.states[count - 1 :, 0, -size:].clone()
+                work[:, 1:, layer] = joint
+                work[:layer, 2, layer] = CLOSED
+        work, weights = work.view(moves, 1, -1, n), weights.view(1, -1, count * size)
+        states = scan(work, weights)
+        ctx.save_for_backward(x, layers[0], work, states, weights)
+        return states[count:, 0, -size:].clone()
 
     @staticmethod
     @once_differentiable
     def backward(ctx, gradient):  # noqa: ANN001, ANN205
         """Return the gradients of x and of all weights."""
-        x, into = ctx.saved_tensors
+        x, into, work, states, weights = ctx.saved_tensors
         steps, size, n = gradient.shape
-        whole = torch.zeros_like(ctx.states)
+        whole = torch.zeros_like(states[1:])
         moves, count = len(whole), whole.shape[2] // size
         whole[count - 1 :, 0, -size:] = gradient
-        to_inputs, to_weights, to_hidden = scan_back(whole, ctx.saved)
+        to_inputs, to_weights, to_hidden = scan_back(whole, work, states, weights)
         to_inputs = to_inputs.view(moves, 3, count, size, n)
         to_weights = to_weights.view(-1, count, size, count, size)
         to_hidden, to_bias = to_hidden.view(count, size), to_inputs.sum((0, 4))
@@ -148,27 +139,25 @@ class Both(torch.autograd.Function):
     def forward(ctx, x, *ways):  # noqa: ANN001, ANN002, ANN205
         """Return the states."""
         (steps, _, n), size = x.shape, ways[1].shape[1]
-        inputs = x.new_empty(steps, 2, 3 * size, n)
+        work = x.new_empty(steps, 2, 4 * size, n)
         for way in range(2):
             into, _, bias, hidden = ways[4 * way : 4 * way + 4]
-            joint = bias.clone()
-            joint[: 2 * size] += hidden[: 2 * size]
-            given = into @ x + joint[:, None]
-            inputs[:, way] = given.flip(0) if way else given
+            work[:, way, :size] = hidden[2 * size :, None]
+            given = x.flip(0) if way else x
+            torch.add(into @ given, _joint(bias, hidden)[:, None], out=work[:, way, size:])
         weights = torch.stack([ways[k].roll(size, 0) for k in (1, 5)])
-        bias = torch.stack([ways[k][2 * size :, None] for k in (3, 7)])
-        states, ctx.saved = scan(inputs, weights, bias)
-        ctx.save_for_backward(x, ways[0], ways[4])
-        return torch.cat([states[:, 0], states[:, 1].flip(0)], 1)
+        states = scan(work, weights)
+        ctx.save_for_backward(x, ways[0], ways[4], work, states, weights)
+        return torch.cat([states[1:, 0], states[1:, 1].flip(0)], 1)
 
     @staticmethod
     @once_differentiable
     def backward(ctx, gradient):  # noqa: ANN001, ANN205
         """Return the gradients of x and of all weights."""
-        x, *into = ctx.saved_tensors
+        x, *into, work, states, weights = ctx.saved_tensors
         size = gradient.shape[1] // 2
         ways = torch.stack([gradient[:, :size], gradient[:, size:].flip(0)], 1)
-        to_inputs, to_weights, to_hidden = scan_back(ways, ctx.saved)
+        to_inputs, to_weights, to_hidden = scan_back(ways, work, states, weights)
         result, to_x = [], None
         for k in range(2):
             given = to_inputs[:, k].flip(0) if k else to_inputs[:, k]
@@ -183,6 +172,14 @@ class Both(torch.autograd.Function):
                 part = into[k].T @ given
                 to_x = part if to_x is None else to_x + part
         return to_x, *result
+
+
+def _joint(bias: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
+    """Return bias_ih with the part of bias_hh that it can take up: all but that of n."""
+    joint = bias.clone()
+    gates = 2 * len(bias) // 3
+    joint[:gates] += hidden[:gates]
+    return joint
 
 
 class ScanGRU(nn.GRU):
