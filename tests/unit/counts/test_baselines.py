@@ -14,8 +14,8 @@ from headwater.counts.baselines import forecaster as shared
 from headwater.counts.baselines.common import log_rates
 from headwater.counts.baselines.pln_pca import State, gradient, maximise, sample_step
 from headwater.counts.baselines.seasonal_mean import find_period
-from headwater.counts.cube import complete
 from headwater.counts.paper import published
+from headwater.counts.ready import complete
 from headwater.counts.simulate import simulate_scenario
 
 DIMS = ("series", "step", "feature")
