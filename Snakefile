@@ -16,6 +16,7 @@ pathvars:
 
 
 include: "workflow/rules/counts.smk"
+include: "workflow/rules/counts_paper.smk"
 include: "workflow/rules/retrieve.smk"
 include: "workflow/rules/publish.smk"
 

@@ -160,3 +160,5 @@ wildcard_constraints:
     fold=r"fold\d+",
     seed=r"\d+",
     file=r"[^/].*",
+    family="ar|mf",
+    paper="recovery|mice",

@@ -455,7 +455,7 @@ rule evaluate_counts:
     input:
         scores=[
             f"<results>/counts/{name}/{part}.tsv"
-            for name in COUNT_SETS
+            for name in REPORT_SETS
             for part in score_parts(name)
         ],
     output:
@@ -682,11 +682,11 @@ rule report_counts:
     input:
         metrics="<results>/counts/metrics.tsv",
         provenance="<results>/counts/provenance.json",
-        figures=[f for name in COUNT_SETS for f in counts_figures(name)],
-        cubes=[f"<results>/counts/{name}/cube.nc" for name in COUNT_SETS],
-        checks=[f"<results>/counts/{name}/check.json" for name in COUNT_SETS],
-        selected=[f"<results>/counts/{name}/selected.yaml" for name in COUNT_SETS],
-        fits=[f"<results>/counts/{name}/chosen/fit.json" for name in COUNT_SETS],
+        figures=[f for name in REPORT_SETS for f in counts_figures(name)],
+        cubes=[f"<results>/counts/{name}/cube.nc" for name in REPORT_SETS],
+        checks=[f"<results>/counts/{name}/check.json" for name in REPORT_SETS],
+        selected=[f"<results>/counts/{name}/selected.yaml" for name in REPORT_SETS],
+        fits=[f"<results>/counts/{name}/chosen/fit.json" for name in REPORT_SETS],
     output:
         page=report(
             "<results>/counts/report/index.html",
@@ -714,7 +714,7 @@ rule report_counts:
                 ),
                 "figures": counts_figure_names(name),
             }
-            for name, entry in COUNT_SETS.items()
+            for name, entry in REPORT_SETS.items()
         ],
         code=code_of("headwater.counts.report"),
     message:

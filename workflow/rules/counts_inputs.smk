@@ -3,15 +3,37 @@
 from headwater.counts import catalogue
 
 COUNTS = config.get("counts", {})
-COUNT_SETS = {}
-if COUNTS:
-    COUNT_SETS = stop_on_input_error(
-        catalogue.chosen,
-        stop_on_input_error(
-            catalogue.read_catalogue, [located(t) for t in COUNTS["tables"]]
-        ),
-        COUNTS["datasets"],
+PAPER = COUNTS.get("paper")
+PAPER_SCENARIOS = ("moderate_coherence", "high_coherence", "low_excitation")
+
+
+def count_entries(tables, names):
+    """Return the rows of `names` in the tables of data sets, or stop with one line."""
+    found = stop_on_input_error(
+        catalogue.read_catalogue, [located(table) for table in tables]
     )
+    return stop_on_input_error(catalogue.chosen, found, names)
+
+
+def paper_draws(scenario):
+    """Return the names of the draws of a scenario of the paper."""
+    return [f"paper_{scenario}_draw{k}" for k in range(1, PAPER["draws"] + 1)]
+
+
+def paper_entries():
+    """Return the data sets of the paper: the mice, and every draw of every scenario."""
+    names = ["paper_mice", *(f"paper_{scenario}" for scenario in PAPER_SCENARIOS)]
+    rows = count_entries(PAPER["tables"], names)
+    return {"paper_mice": rows["paper_mice"]} | {
+        draw: rows[f"paper_{scenario}"]
+        for scenario in PAPER_SCENARIOS
+        for draw in paper_draws(scenario)
+    }
+
+
+# Data sets of the report, and with them those of the targets paper_counts_*.
+REPORT_SETS = count_entries(COUNTS["tables"], COUNTS["datasets"]) if COUNTS else {}
+COUNT_SETS = REPORT_SETS | (paper_entries() if PAPER else {})
 DOMAIN_FILES["counts"] = sorted(
     {f for entry in COUNT_SETS.values() for f in entry.inputs}
 )
@@ -147,6 +169,7 @@ def fit_options(rule, mode):
         return {
             **COUNT_SETTINGS[wildcards.dataset]["model"],
             **{k: int(wildcards[k]) for k in ("d", "C") if k in wildcards.keys()},
+            **{k: wildcards[k] for k in ("family",) if k in wildcards.keys()},
             "mode": mode,
             "fold": wildcards.get("fold"),
             "seed": job_seed(config["seed"], rule, wildcards),
@@ -182,3 +205,38 @@ def counts_figures(dataset):
 def first_fold_forecasts(wildcards):
     """Return the forecasts of the first fold, the model first, for the panels."""
     return [f for f in forecast_files(wildcards) if Path(f).stem == "fold00"]
+
+
+def need_paper():
+    """Stop with one line where the configuration asks for no data set of the paper."""
+    if not PAPER:
+        raise WorkflowError(
+            "config: counts.paper: missing; the targets paper_counts_* need it: "
+            "use --configfile config/paper/counts.yaml"
+        )
+
+
+def paper_files(*patterns):
+    """Return an input function: files of every draw; a pattern holds {draw}."""
+
+    def files(wildcards):
+        need_paper()
+        names = [d for scenario in PAPER_SCENARIOS for d in paper_draws(scenario)]
+        return [p.format(draw=name) for name in names for p in patterns]
+
+    return files
+
+
+def paper_labels(wildcards):
+    """Return scenario and number of every draw, in the order of `paper_files`."""
+    return [(s, k) for s in PAPER_SCENARIOS for k in range(1, PAPER["draws"] + 1)]
+
+
+def paper_grid(wildcards):
+    """Return the fold fits of every size that the mice are reconstructed with."""
+    need_paper()
+    return [
+        f"<results>/counts/paper_mice/grid/d{d}_C{c}/{fold}/seed0.pt"
+        for d, c in grid_of("paper_mice")
+        for fold in counts_folds("paper_mice")
+    ]

@@ -11,10 +11,15 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+import numpy as np
 import pandas as pd
+import xarray as xr
 import yaml
 
-from headwater.core.metrics import parse_setting
+from headwater.core.metrics import metric_frame, metric_row, parse_setting
+
+from .agreement import null_cosines
+from .scores import recovery
 
 METRICS = ("deviance", "mae_log1p", "aitchison")
 PARTS = ("paper_protocol", "horizon")
@@ -23,7 +28,10 @@ RECOVERY_COLUMNS = (
     "dataset",
     "method",
     "setting",
+    "draws",
     "value",
+    "sd_draws",
+    "sd_columns",
     "null",
     "published",
     "published_sd",
@@ -54,6 +62,66 @@ def published() -> dict[str, Any]:
     return yaml.safe_load(text)
 
 
+def recovery_scores(
+    cube: xr.Dataset, found: Mapping[str, xr.Dataset], scenario: str, draw: int, seed: int
+) -> pd.DataFrame:
+    """Return the scores of all methods on one draw of a scenario against its own truth.
+
+    Parameters
+    ----------
+    cube : Dataset
+        With the truth.
+    found : mapping of method to Dataset
+        As `scores.recovery` takes them.
+    scenario, draw : str, int
+        Name in published.yaml, and number of the draw (the `seed` of the rows).
+    seed : int
+        Of nulls and intervals.
+
+    Returns
+    -------
+    DataFrame
+        Rows of metrics.tsv. Method ``null`` has random unit columns with positive entries, as
+        published; method ``data`` has the facts of the draw.
+    """
+    name = f"paper_{scenario}"
+    parts = [recovery(cube, result, name, m, seed) for m, result in found.items()]
+    kept = pd.concat(parts, ignore_index=True)
+    kept = kept[kept["method"] != "null"]
+    true = cube["true_mixing"].transpose("feature", "source").values
+    null = float(null_cosines(true, np.ones_like(true), seed).mean())
+    setting = {"d": true.shape[1], "signs": "positive"}
+    rows = [metric_row(name, "null", "mixing_cosine", null, setting=setting, split="truth")]
+    rows += [metric_row(name, "data", k, v, split="truth") for k, v in design_facts(cube).items()]
+    return pd.concat([kept, metric_frame(rows)], ignore_index=True).assign(seed=draw)
+
+
+def design_facts(cube: xr.Dataset) -> dict[str, float]:
+    """Return what describes a scenario: coherence and condition of the mixing, counts, zeros."""
+    true = cube["true_mixing"].transpose("feature", "source").values
+    gram = np.abs(true.T @ true)
+    counts = cube["counts"].transpose("series", "step", "feature").values
+    counts = counts[cube["observed"].transpose("series", "step").values == 1]
+    return {
+        "largest_gram": float(gram[~np.eye(len(gram), dtype=bool)].max()),
+        "condition_number": float(np.linalg.cond(true)),
+        "mean_count": float(counts.mean()),
+        "zeros": float((counts == 0).mean()),
+    }
+
+
+def design_table(metrics: pd.DataFrame) -> pd.DataFrame:
+    """Return the facts of our draws (mean, least and largest) beside the published ones."""
+    own = metrics[metrics["method"] == "data"]
+    rows = []
+    for scenario, known in published()["recovery"]["scenarios"].items():
+        part = own[own["dataset"] == f"paper_{scenario}"]
+        for fact, theirs in known["facts"].items():
+            values = part[part["metric"] == fact]["value"]
+            rows.append((scenario, fact, values.mean(), values.min(), values.max(), theirs))
+    return pd.DataFrame(rows, columns=["scenario", "fact", "mean", "least", "largest", "published"])
+
+
 def recovery_table(metrics: pd.DataFrame) -> pd.DataFrame:
     """Return mean matched |cos| of every method on the paper's scenarios beside the published.
 
@@ -66,8 +134,9 @@ def recovery_table(metrics: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         One row for each scenario, data set and method; then the null that was published, and
-        published methods that we do not run. `value` is a mean where there are several seeds,
-        `null` what the signs of the estimate alone reach.
+        published methods that we do not run. `value` is the mean over draws (seeds) of the mean
+        over columns, `sd_draws` its sd over draws, `sd_columns` the sd over all columns of all
+        draws, `null` what the signs of the estimate alone reach.
     """
     numbers = published()["recovery"]
     rows: list[dict[str, Any]] = []
@@ -87,8 +156,10 @@ def _scenario_rows(
 ) -> Iterator[dict[str, Any]]:
     cosine = own[own["metric"] == "mixing_cosine"]
     nulls = own[own["metric"] == "mixing_cosine_null"]
+    single = own[own["metric"].str.fullmatch(r"mixing_cosine_\d+")]
     for (method, text), part in cosine.groupby(["method", "setting"], sort=False):
         same = nulls[(nulls["method"] == method) & (nulls["setting"] == text)]["value"]
+        columns = single[(single["method"] == method) & (single["setting"] == text)]
         null = method == "null"
         entry = {"value": known["null"]} if null else known["methods"].get(method, {})
         value = float(part["value"].mean())
@@ -98,7 +169,10 @@ def _scenario_rows(
             "dataset": dataset,
             "method": method,
             "setting": text,
+            "draws": len(part),
             "value": value,
+            "sd_draws": _sd(part["value"]),
+            "sd_columns": _sd(columns["value"]),
             "null": float(same.mean()) if len(same) else None,
             "published": theirs,
             "published_sd": entry.get("sd"),
@@ -107,11 +181,17 @@ def _scenario_rows(
         }
 
 
+def _sd(values: pd.Series) -> float | None:
+    return float(values.std()) if len(values) > 1 else None
+
+
 def _recovery_note(
     method: str, own: Mapping[str, str], entry: Mapping, runs: int, theirs: Mapping
 ) -> str:
     if not entry:
         return NOT_PUBLISHED
+    if method == "null" and own.get("signs") == "positive":
+        return "random columns with positive entries, here and there"
     if method == "null":
         return "ours has the signs of our estimate, theirs only positive entries"
     notes = [
