@@ -148,7 +148,9 @@ def recovery_table(metrics: pd.DataFrame) -> pd.DataFrame:
         for method, entry in known["methods"].items():
             if method not in shown:
                 rows.append(_published_row(scenario, method, entry))
-    return pd.DataFrame(rows, columns=list(RECOVERY_COLUMNS))
+    texts = ("scenario", "dataset", "method", "setting", "note")
+    numeric = {c: float for c in RECOVERY_COLUMNS if c not in texts}
+    return pd.DataFrame(rows, columns=list(RECOVERY_COLUMNS)).astype(numeric)
 
 
 def _scenario_rows(
