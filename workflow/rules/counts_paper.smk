@@ -28,6 +28,8 @@ rule evaluate_paper_recovery:
         cubes=paper_files("<results>/counts/{draw}/cube.nc"),
         ar=paper_files("<results>/counts/{draw}/paper/ar/posterior.nc"),
         mf=paper_files("<results>/counts/{draw}/paper/mf/posterior.nc"),
+        ar_info=paper_files("<results>/counts/{draw}/paper/ar/fit.json"),
+        mf_info=paper_files("<results>/counts/{draw}/paper/mf/fit.json"),
         decompositions=paper_files(
             *(
                 f"<results>/counts/{{draw}}/decompositions/{m}.nc"

@@ -13,7 +13,7 @@ from pyro.distributions import TorchDistribution
 from torch.autograd.function import once_differentiable
 from torch.distributions import constraints
 
-from .hmm import Chain, LogPartition, forward_backward
+from .hmm import Chain, LogPartition, forward_backward, transitions
 from .intervals import at_intervals
 from .parameters import Parameters
 from .recurrence import LinearRecurrence, Moments
@@ -143,9 +143,8 @@ class SwitchingAR(TorchDistribution):
 
     def chain(self, potentials: torch.Tensor) -> Chain:
         """Return the regime posterior given potentials; outside autograd."""
-        with torch.no_grad():
-            kernel = self.dynamics()[3]
-            return forward_backward(potentials.detach(), self.parameters.regime_init, kernel)
+        parts = (potentials, self.parameters.regime_init, self.dynamics()[3])
+        return forward_backward(*(x.detach() for x in parts))
 
     def log_partition(self, potentials: torch.Tensor, chain: Chain) -> torch.Tensor:
         """Return log Z (n, d), differentiable in the potentials and in pi and A."""
@@ -270,9 +269,8 @@ def _pick(values: torch.Tensor, regime: torch.Tensor) -> torch.Tensor:
 
 def _kernel_gradient(kernel: torch.Tensor, init: torch.Tensor, chain: Chain) -> torch.Tensor:
     """Return zero whose gradient in pi and A is that of log Z (expected log transitions)."""
-    full = kernel if kernel.dim() == 5 else kernel.expand(1, chain.pairs.shape[1], *kernel.shape)
-    log_kernel = full.clamp(min=1e-300).log()
-    moved = (chain.pairs[:, 1:] * log_kernel[:, 1:]).sum((1, 3, 4))
+    log_kernel = transitions(kernel, chain.filtered.shape[1]).clamp(min=1e-300).log()
+    moved = (chain.pairs * log_kernel[:, 1:]).sum((1, 3, 4))
     start = (chain.marginal[:, 0] * init.log()).sum(-1)
     total = moved + start
     return total - total.detach()

@@ -12,6 +12,8 @@ import torch
 from torch import nn
 from torch.autograd.function import once_differentiable
 
+from .recurrence import each_step, each_step_back
+
 CLOSED = 1e3  # before the sigmoid: an update gate that keeps the old state exactly
 
 
@@ -33,8 +35,7 @@ def scan(work: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
     states = work.new_empty(steps + 1, groups, size, n)
     state = states[0].zero_()
     parts = (work[:, :, : weights.shape[1]], work[:, :, size : 3 * size], *work.chunk(4, 2))
-    every = zip(*(p.unbind(0) for p in (*parts, states[1:])), strict=True)
-    for linear, gates, hidden, r, z, fresh, out in every:
+    for linear, gates, hidden, r, z, fresh, out in each_step(*parts, states[1:]):
         linear.baddbmm_(weights, state)
         gates.sigmoid_()
         fresh.addcmul_(r, hidden).tanh_()
@@ -62,12 +63,10 @@ def scan_back(
     same = torch.eye(size, dtype=work.dtype).expand(groups, size, size)
     turned = torch.cat([same, weights], 1).transpose(1, 2)
     used = moved.flatten(2, 3)[:, :, : size + weights.shape[1]]
-    carried = gradient[-1]
-    every = zip(moved.unbind(0), used.unbind(0), (None, *gradient[:-1].unbind(0)), strict=True)
-    for slope, flat, earlier in reversed(list(every)):
-        slope.mul_(carried.unsqueeze(1))  # from here on it is the gradient itself
-        if earlier is not None:
-            carried = torch.baddbmm(earlier, turned, flat)
+    # each step of `moved` becomes the gradient itself
+    moved[-1].mul_(gradient[-1].unsqueeze(1))
+    for slope, flat, earlier in each_step_back(moved[:-1], used[1:], gradient[:-1]):
+        slope.mul_(torch.baddbmm(earlier, turned, flat).unsqueeze(1))
     to_weights = torch.matmul(used[:, :, size:], before.transpose(2, 3)).sum(0)
     return moved[:, :, 2:].flatten(2, 3), to_weights, moved[:, :, 1].sum((0, 3))
 

@@ -10,9 +10,12 @@ Work is done in linear space with a scale per step, so a step costs one small pr
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
+
+from .recurrence import each_step, each_step_back
 
 
 @dataclass(frozen=True)
@@ -27,14 +30,30 @@ class Chain:
         gamma_t(c) = q(u_t = c).
     filtered : (n, T, d, C)
         q(u_t = c | potentials up to t).
-    pairs : (n, T, d, C, C)
-        xi_t(b, c) = q(u_{t-1} = b, u_t = c); zero at t = 0.
+    ahead : (n, T, d, C)
+        What the potentials from t on say of u_t, scaled so that xi_t = filtered_{t-1} A ahead_t.
+    kernels : (d, C, C) or (n, T, d, C, C)
+        A, or the kernel that leads to each step.
     """
 
     log_partition: torch.Tensor
     marginal: torch.Tensor
     filtered: torch.Tensor
-    pairs: torch.Tensor
+    ahead: torch.Tensor
+    kernels: torch.Tensor
+
+    @property
+    def pairs(self) -> torch.Tensor:
+        """xi_t(b, c) = q(u_{t-1} = b, u_t = c), (n, T - 1, d, C, C), from the second step on."""
+        kernels = transitions(self.kernels, self.filtered.shape[1])[:, 1:]
+        return self.filtered[:, :-1].unsqueeze(-1) * kernels * self.ahead[:, 1:].unsqueeze(-2)
+
+    def pair_sum(self) -> torch.Tensor:
+        """Sum of xi over series and steps, (d, C, C), without xi of every step."""
+        if self.kernels.dim() == 5:
+            return self.pairs.sum((0, 1))
+        before, now = self.filtered[:, :-1].flatten(0, 1), self.ahead[:, 1:].flatten(0, 1)
+        return self.kernels * torch.bmm(before.permute(1, 2, 0), now.transpose(0, 1))
 
 
 def transitions(matrix: torch.Tensor, steps: int) -> torch.Tensor:
@@ -42,24 +61,12 @@ def transitions(matrix: torch.Tensor, steps: int) -> torch.Tensor:
     return matrix.expand(1, steps, *matrix.shape) if matrix.dim() == 3 else matrix
 
 
-def forward(
-    potentials: torch.Tensor, init: torch.Tensor, matrix: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return log Z (n, d), filtered marginals and scaled weights (n, T, d, C)."""
-    top = potentials.max(-1, keepdim=True).values
-    weights = torch.exp(potentials - top)
-    kernels = transitions(matrix, potentials.shape[1])
-    filtered = torch.empty_like(weights)
-    scales = torch.empty_like(top)
-    state = init * weights[:, 0]
-    for t in range(potentials.shape[1]):
-        if t:
-            state = (state.unsqueeze(-2) @ kernels[:, t]).squeeze(-2) * weights[:, t]
-        scale = state.sum(-1, keepdim=True)
-        state = state / scale
-        filtered[:, t], scales[:, t] = state, scale
-    log_partition = (scales.log() + top).sum(1).squeeze(-1)
-    return log_partition, filtered, weights / scales
+def _moves(matrix: torch.Tensor, steps: int) -> tuple[Callable, list[torch.Tensor]]:
+    """Return how kernels move (d, C, n) weights, and the kernels of each step after the first."""
+    if matrix.dim() == 3:
+        return torch.bmm, [matrix] * (steps - 1)
+    kernels = matrix[:, 1:].permute(1, 2, 3, 4, 0).contiguous().unbind(0)
+    return lambda kernel, state: (kernel * state.unsqueeze(1)).sum(2), list(kernels)
 
 
 def forward_backward(potentials: torch.Tensor, init: torch.Tensor, matrix: torch.Tensor) -> Chain:
@@ -75,26 +82,33 @@ def forward_backward(potentials: torch.Tensor, init: torch.Tensor, matrix: torch
         A; with five dimensions the kernel that leads to each step.
     """
     if potentials.shape[-1] == 1:
-        return _single(potentials)
-    log_partition, filtered, scaled = forward(potentials, init, matrix)
-    kernels = transitions(matrix, potentials.shape[1])
+        ones = torch.ones_like(potentials)
+        return Chain(potentials.sum((1, 3)), ones, ones, ones, matrix)
     steps = potentials.shape[1]
+    # steps first and series last: each step is one piece and its move one product
+    top = potentials.amax(-1, keepdim=True)
+    weights = (potentials - top).exp_().permute(1, 2, 3, 0).contiguous()
+    filtered = torch.empty_like(weights)
+    scales = weights.new_empty(steps, weights.shape[1], 1, weights.shape[3])
+    state = torch.mul(init.unsqueeze(-1), weights[0])
+    torch.sum(state, 1, keepdim=True, out=scales[0])
+    state = torch.div(state, scales[0], out=filtered[0])
+    move, kernels = _moves(matrix.transpose(-1, -2), steps)
+    parts = (weights[1:], scales[1:], filtered[1:])
+    for kernel, (weight, scale, out) in zip(kernels, each_step(*parts), strict=True):
+        state = move(kernel, state).mul_(weight)
+        torch.sum(state, 1, keepdim=True, out=scale)
+        state = torch.div(state, scale, out=out)
+    ahead = weights.div_(scales)
     back = torch.ones_like(filtered)
-    for t in range(steps - 1, 0, -1):
-        message = (back[:, t] * scaled[:, t]).unsqueeze(-1)
-        back[:, t - 1] = (kernels[:, t] @ message).squeeze(-1)
-    pairs = torch.zeros(*potentials.shape, potentials.shape[-1], dtype=potentials.dtype)
-    pairs[:, 1:] = (
-        filtered[:, :-1].unsqueeze(-1) * kernels[:, 1:] * (back * scaled)[:, 1:].unsqueeze(-2)
-    )
-    return Chain(log_partition, filtered * back, filtered, pairs)
-
-
-def _single(potentials: torch.Tensor) -> Chain:
-    ones = torch.ones_like(potentials)
-    pairs = ones.unsqueeze(-1).clone()
-    pairs[:, 0] = 0
-    return Chain(potentials.sum((1, 3)), ones, ones, pairs)
+    after = back[-1]
+    move, kernels = _moves(matrix, steps)
+    parts = (ahead[1:], back[:-1])
+    for kernel, (given, out) in zip(reversed(kernels), each_step_back(*parts), strict=True):
+        after = out.copy_(move(kernel, given.mul_(after)))
+    log_partition = scales.log().sum((0, 2)).T + top.sum(1).squeeze(-1)
+    shown = (x.permute(3, 0, 1, 2).contiguous() for x in (filtered * back, filtered, ahead))
+    return Chain(log_partition, *shown, matrix)
 
 
 def forward_bound(

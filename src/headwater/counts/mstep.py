@@ -61,7 +61,7 @@ def statistics(
         first=g0.sum(0),
         first_s=(g0 * m0).sum(0),
         first_ss=(g0 * (m0**2 + var[:, 0, :, None])).sum(0),
-        pairs=chain.pairs[:, 1:].sum((0, 1)),
+        pairs=chain.pair_sum(),
         n=gt.sum((0, 1)),
         x=(gt * before).sum((0, 1)),
         y=(gt * now).sum((0, 1)),

@@ -51,6 +51,7 @@ MICE_COLUMNS = (
     "difference",
     "note",
 )
+MODEL_NOTE = "another training budget and encoder; forecasts from a particle filter here"
 NOT_RUN = "not part of this run"
 NOT_PUBLISHED = "no published number"
 
@@ -63,7 +64,12 @@ def published() -> dict[str, Any]:
 
 
 def recovery_scores(
-    cube: xr.Dataset, found: Mapping[str, xr.Dataset], scenario: str, draw: int, seed: int
+    cube: xr.Dataset,
+    found: Mapping[str, xr.Dataset],
+    scenario: str,
+    draw: int,
+    seed: int,
+    fits: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> pd.DataFrame:
     """Return the scores of all methods on one draw of a scenario against its own truth.
 
@@ -77,6 +83,8 @@ def recovery_scores(
         Name in published.yaml, and number of the draw (the `seed` of the rows).
     seed : int
         Of nulls and intervals.
+    fits : mapping of method to mapping, optional
+        ``fit.json`` of the methods that have one: the bound, and whether training converged.
 
     Returns
     -------
@@ -93,6 +101,12 @@ def recovery_scores(
     setting = {"d": true.shape[1], "signs": "positive"}
     rows = [metric_row(name, "null", "mixing_cosine", null, setting=setting, split="truth")]
     rows += [metric_row(name, "data", k, v, split="truth") for k, v in design_facts(cube).items()]
+    for method, info in (fits or {}).items():
+        values = {
+            "elbo_per_entry": info["elbo_per_entry"],
+            "converged": float(info["stopped"].startswith("converged")),
+        }
+        rows += [metric_row(name, method, k, v, split="training") for k, v in values.items()]
     return pd.concat([kept, metric_frame(rows)], ignore_index=True).assign(seed=draw)
 
 
@@ -245,17 +259,28 @@ def mice_table(metrics: pd.DataFrame, dataset: str, origins: list[int]) -> pd.Da
     rows: list[dict[str, Any]] = []
     for part in PARTS:
         theirs = [
-            {"method": m, "setting": e.get("setting", {}), "note": e.get("note", ""), **e[part]}
+            {
+                "setting": {},
+                "note": MODEL_NOTE if m == "plnica" else "",
+                **e,
+                **e[part],
+                "method": m,
+            }
             for m, e in numbers["forecast"].items()
         ]
         rows += _part_rows(own, part, theirs, other)
     theirs = [
-        {"method": "plnica", "note": "", **e}
+        {"method": "plnica", "note": _encoder_note(e["setting"]["d"], numbers["setting"]), **e}
         for e in numbers["reconstruction"]
         if e["folds"] == "all"
     ]
     rows += _part_rows(own, "reconstruction", theirs, "")
     return pd.DataFrame(rows, columns=list(MICE_COLUMNS))
+
+
+def _encoder_note(d: int, setting: Mapping[str, Any]) -> str:
+    note = "our encoder corrects a direct estimate from the same counts, theirs reads proportions"
+    return note + ("; d = taxa: nothing is reduced" if d == setting["taxa"] else "")
 
 
 def _part_rows(

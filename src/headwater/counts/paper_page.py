@@ -55,6 +55,7 @@ def recovery_page(table: pd.DataFrame, scores: pd.DataFrame, command: str, seed:
     scenarios = published()["recovery"]["scenarios"]
     parts = {s: table[table["scenario"] == s].reset_index(drop=True) for s in scenarios}
     said = [_recovery_sentence(s, part) for s, part in parts.items()]
+    said += _converged(scores)
     draws = int(table["draws"].max())
     plot = beside(
         {_words(s): part for s, part in parts.items()},
@@ -66,8 +67,8 @@ def recovery_page(table: pd.DataFrame, scores: pd.DataFrame, command: str, seed:
         " method is compared with the mixing matrix of its own scenario."
     )
     caption = (
-        "ours is the mean over draws; null is what random columns with the signs of the estimate"
-        " reach. Source MCC: "
+        "Ours is the mean over draws, with the sd over draws and the sd over all columns; null is"
+        " what random columns with the signs of the estimate reach. Source MCC: "
     )
     blocks: list[Block] = [Text(said), figure_of(plot, "beside", "recovery.tsv")]
     sections = [Section("Summary", blocks)]
@@ -223,7 +224,21 @@ def _recovery_sentence(scenario: str, part: pd.DataFrame) -> str:
     null = part[part["method"] == "null"]["value"].dropna()
     if len(null):
         text += f"; random positive columns reach {format_value(float(null.iloc[0]))}"
+        if len(model) and model["value"].max() < null.iloc[0]:
+            text += ", more than the model"
     return text + "."
+
+
+def _converged(scores: pd.DataFrame) -> list[str]:
+    """Return how many fits ran out of epochs before their bound stood still."""
+    ended = scores[scores["metric"] == "converged"]["value"]
+    if ended.empty:
+        return []
+    short = int((ended == 0).sum())
+    return [
+        f"{short} of {len(ended)} fits of the model used all their epochs before the bound stood"
+        " still. A higher bound is no promise of a higher |cos|."
+    ]
 
 
 def _recovery_card(scenario: str, part: pd.DataFrame) -> Card:
@@ -242,20 +257,29 @@ def _source_mcc(scores: pd.DataFrame, scenario: str) -> str:
 
 
 def _recovery_rows(part: pd.DataFrame) -> pd.DataFrame:
-    names = {
-        "method": "method",
-        "setting": "setting",
-        "draws": "draws",
-        "value": "ours",
-        "sd_draws": "sd over draws",
-        "sd_columns": "sd over columns",
-        "null": "null",
-        "published": "published",
-        "published_sd": "published sd",
-        "difference": "ours - published",
-        "note": "what is not comparable",
-    }
-    return _plain(part)[list(names)].rename(columns=names)
+    """Return a table of the page, best of ours first, then what only was published."""
+    part = _plain(part.sort_values("value", ascending=False, kind="stable", na_position="last"))
+    rows = [
+        {
+            "method": row["method"],
+            "ours": _with_sd(row["value"], row["sd_draws"], row["sd_columns"]),
+            "null": _with_sd(row["null"]),
+            "published": _with_sd(row["published"], row["published_sd"]),
+            "ours - published": _with_sd(row["difference"]),
+            "what is not comparable": row["note"],
+        }
+        for row in _records(part)
+    ]
+    return pd.DataFrame(rows)
+
+
+def _with_sd(value: float, *spreads: float) -> Cell:
+    """Return a number with three decimals, with its sds below it."""
+    if pd.isna(value):
+        return Cell("–", float("-inf"))
+    known = [f"{s:.3f}" for s in spreads if pd.notna(s)]
+    text = f"{value:.3f}".replace("-", "\u2212")
+    return Cell(text, float(value), f"sd {', '.join(known)}" if known else "")
 
 
 def _mice_rows(part: pd.DataFrame) -> pd.DataFrame:
@@ -264,7 +288,7 @@ def _mice_rows(part: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "method": part["method"],
-            "setting": part["setting"],
+            "setting": part["setting"].where(part["setting"] != "", part["published_setting"]),
             "ours": [
                 Cell(
                     format_value(row["value"]),
@@ -274,8 +298,7 @@ def _mice_rows(part: pd.DataFrame) -> pd.DataFrame:
                 for row in _records(part)
             ],
             "published": part["published"],
-            "published setting": part["published_setting"],
-            "ours - published": part["difference"],
+            "gap": part["difference"],
             "what is not comparable": part["note"],
         }
     )

@@ -2,8 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
 from torch.autograd.function import once_differentiable
+
+BLOCK = 128  # steps whose views live at once: more would wake Python's garbage collector
+
+
+def each_step(*parts: torch.Tensor) -> Iterator[tuple[torch.Tensor, ...]]:
+    """Yield the views at each index of the first axis, of all parts together."""
+    for start in range(0, len(parts[0]), BLOCK):
+        yield from zip(*(x[start : start + BLOCK].unbind(0) for x in parts), strict=True)
+
+
+def each_step_back(*parts: torch.Tensor) -> Iterator[tuple[torch.Tensor, ...]]:
+    """Yield what `each_step` does, from the last index to the first."""
+    for end in range(len(parts[0]), 0, -BLOCK):
+        views = (x[max(end - BLOCK, 0) : end].unbind(0) for x in parts)
+        yield from zip(*(reversed(v) for v in views), strict=True)
 
 
 class LinearRecurrence(torch.autograd.Function):
@@ -34,9 +51,8 @@ class LinearRecurrence(torch.autograd.Function):
         gradient = gradient.transpose(0, 1)
         total = torch.empty_like(x)
         state = total[-1].copy_(gradient[-1])
-        steps = zip(a[1:].unbind(0), gradient[:-1].unbind(0), total[:-1].unbind(0), strict=True)
-        for after, given, out in reversed(list(steps)):
-            state = torch.addcmul(given, after, state, out=out)
+        for factor, given, out in each_step_back(a[1:], gradient[:-1], total[:-1]):
+            state = torch.addcmul(given, factor, state, out=out)
         to_a = torch.zeros_like(x)
         torch.mul(total[1:], x[:-1], out=to_a[1:])
         return to_a.transpose(0, 1), total.transpose(0, 1)
@@ -58,9 +74,9 @@ class Moments(torch.autograd.Function):
         torch.mul(turned, turned, out=a[..., d:])
         x[..., :d] = beta.transpose(0, 1)
         x[..., d:] = p.transpose(0, 1)
-        rows = x.unbind(0)
-        for factor, before, now in zip(a[1:].unbind(0), rows[:-1], rows[1:], strict=True):
-            now.addcmul_(factor, before)
+        before = x[0]
+        for factor, now in each_step(a[1:], x[1:]):
+            before = now.addcmul_(factor, before)
         ctx.save_for_backward(a, x)
         return x[..., :d].transpose(0, 1), x[..., d:].transpose(0, 1)
 
@@ -73,10 +89,9 @@ class Moments(torch.autograd.Function):
         total = torch.empty_like(x)
         total[..., :d] = to_mu.transpose(0, 1)
         total[..., d:] = to_var.transpose(0, 1)
-        rows = total.unbind(0)
-        steps = zip(a[1:].unbind(0), rows[1:], rows[:-1], strict=True)
-        for factor, after, now in reversed(list(steps)):
-            now.addcmul_(factor, after)
+        after = total[-1]
+        for factor, now in each_step_back(a[1:], total[:-1]):
+            after = now.addcmul_(factor, after)
         to_alpha = torch.zeros_like(x[..., :d])
         product = total[1:] * x[:-1]
         torch.addcmul(product[..., :d], product[..., d:], a[1:, ..., :d], value=2, out=to_alpha[1:])

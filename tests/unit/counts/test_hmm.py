@@ -81,11 +81,21 @@ def test_enumeration(states):
 def test_pairs_and_filter_are_consistent():
     e, pi, a = random_chain(states=3)
     chain = forward_backward(e, pi, a)
-    assert torch.allclose(chain.pairs[:, 1:].sum(-2), chain.marginal[:, 1:])
-    assert torch.allclose(chain.pairs[:, 1:].sum(-1), chain.marginal[:, :-1])
+    assert torch.allclose(chain.pairs.sum(-2), chain.marginal[:, 1:])
+    assert torch.allclose(chain.pairs.sum(-1), chain.marginal[:, :-1])
+    assert torch.allclose(chain.pair_sum(), chain.pairs.sum((0, 1)))
     for t in range(1, e.shape[1]):
         part = forward_backward(e[:, : t + 1], pi, a)
         assert torch.allclose(part.marginal[:, t], chain.filtered[:, t])
+
+
+def test_kernels_of_each_step_and_one_for_all_agree():
+    e, pi, a = random_chain(steps=300, states=3)  # longer than a block of steps
+    one = forward_backward(e, pi, a)
+    each = forward_backward(e, pi, a.expand(*e.shape[:2], *a.shape))
+    for name in ("log_partition", "marginal", "filtered", "ahead", "pairs"):
+        assert torch.allclose(getattr(one, name), getattr(each, name), atol=1e-12), name
+    assert torch.allclose(one.pair_sum(), each.pair_sum())
 
 
 def test_gradient_of_log_partition_is_the_marginal():
