@@ -1,0 +1,1 @@
+"""Optimal power flow: cases, models, requests in plain language, their synthesis and scoring."""
