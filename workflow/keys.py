@@ -56,6 +56,9 @@ def rows(schema, prefix=""):
             yield from rows(part, name + ".")
         if listed:
             yield from rows(part["items"], name + "[].")
+        named = part.get("additionalProperties")
+        if isinstance(named, dict) and "properties" in named:
+            yield from rows(named, name + ".NAME.")
 
 
 def text():

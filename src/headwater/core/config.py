@@ -137,7 +137,9 @@ def with_defaults(config: Any, schema: Mapping[str, Any]) -> Any:
             filled[key] = with_defaults(config[key], part)
         elif "default" in part:
             filled[key] = with_defaults(part["default"], part)
-    filled |= {k: copy.deepcopy(v) for k, v in config.items() if k not in filled}
+    named = schema.get("additionalProperties")
+    entry = named if isinstance(named, Mapping) else {}
+    filled |= {k: with_defaults(v, entry) for k, v in config.items() if k not in filled}
     return filled
 
 

@@ -11,10 +11,12 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from .errors import InputError
 
 if TYPE_CHECKING:
     import anndata
@@ -106,6 +108,37 @@ def write_json(path: str | Path, value: Any) -> None:
 def read_json(path: str | Path) -> Any:
     """Read JSON."""
     return json.loads(Path(path).read_text(encoding="utf-8"))
+
+
+def write_lines(path: str | Path, records: Iterable[Any]) -> None:
+    """Write JSON lines, one record a line, as the suffix says: .jsonl or .jsonl.gz."""
+    text = "".join(
+        json.dumps(plain(record), ensure_ascii=False, allow_nan=False) + "\n" for record in records
+    ).encode()
+    write_bytes(path, gzip.compress(text, mtime=0) if str(path).endswith(".gz") else text)
+
+
+def read_lines(path: str | Path) -> list[Any]:
+    """Read JSON lines (.jsonl or .jsonl.gz); blank lines are skipped.
+
+    Raises
+    ------
+    InputError
+        Naming the file and the line that is no JSON.
+    """
+    data = Path(path).read_bytes()
+    text = (gzip.decompress(data) if str(path).endswith(".gz") else data).decode("utf-8")
+    records = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            records.append(json.loads(line))
+        except json.JSONDecodeError as error:
+            raise InputError(
+                path, f"line {number}", f"no JSON ({error.msg})", "one JSON object a line"
+            ) from None
+    return records
 
 
 def write_yaml(path: str | Path, value: Any) -> None:

@@ -84,7 +84,7 @@ def _check_row(path: Path, number: int, row: Mapping[str, str]) -> None:
     name = row["file"]
     if not name or name.startswith(("/", "~")) or ".." in PurePosixPath(name).parts:
         raise fault("file", "a relative path without '..'")
-    if row["sha256"] and not re.fullmatch(r"[0-9a-f]{64}", row["sha256"]):
+    if not all(re.fullmatch(r"[0-9a-f]{64}", digest) for digest in row["sha256"].split()):
         raise fault("sha256", "64 hexadecimal digits, or nothing")
     if row["bytes"] and not row["bytes"].isdigit():
         raise fault("bytes", "a whole number, or nothing")
@@ -164,12 +164,14 @@ def obtain(
     log = log or logging.getLogger("headwater")
     dest = Path(dest)
     sums = Path(sums) if sums else _sums_of(dest, row["file"])
-    expected = row["sha256"] or _recorded(sums, row["file"])
+    # The first is what the network gives; others are known copies of it.
+    known = row["sha256"].split() or _recorded(sums, row["file"]).split()
+    expected = known[0] if known else ""
     place = locate(row, dest, mirror, offline)
     if place.path is not None:
         found = sha256(place.path)
-        if expected and found != expected:
-            raise _wrong_sum(place.path, found, expected)
+        if known and found not in known:
+            raise _wrong_sum(place.path, found, " or ".join(known))
         if place.kind == "mirror":
             _link(place.path.resolve(), dest)
     else:

@@ -96,3 +96,17 @@ def test_schema_files_may_refer_to_others(tmp_path):
     (tmp_path / "a.yaml").write_text("properties:\n  b: {$ref: b.yaml}\n")
     (tmp_path / "b.yaml").write_text("type: integer\n")
     assert load_schema(tmp_path / "a.yaml") == {"properties": {"b": {"type": "integer"}}}
+
+
+def test_entries_of_a_mapping_by_name_are_checked_and_filled():
+    entry = SCHEMA["properties"]["counts"]
+    schema = {
+        "type": "object",
+        "properties": {"models": {"type": "object", "additionalProperties": entry}},
+    }
+    filled = with_defaults({"models": {"a": {"rank": 1}}}, schema)
+    assert filled == {"models": {"a": {"rank": 1, "kind": "ar", "d": 2}}}
+    config = {"models": {"a": {"kin": "ar"}}}
+    assert problems(config, schema, [("x.yaml", config)]) == [
+        "config: models.a.kin: unknown key; did you mean 'kind'? (x.yaml)"
+    ]

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from headwater.core import io
+from headwater.core.errors import InputError
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path):
@@ -103,3 +104,21 @@ def test_figures_repeat_byte_for_byte(tmp_path, suffix):
         contents.append((tmp_path / f"{k}.{suffix}").read_bytes())
         time.sleep(1.1 if k == 0 else 0)
     assert contents[0] == contents[1]
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
+def test_json_lines_come_back_and_equal_records_give_equal_bytes(tmp_path, name):
+    records = [{"text": "Überlast \u2028 am Knoten 3", "value": 0.1}, {"list": [1, None, True]}]
+    io.write_lines(tmp_path / name, records)
+    assert io.read_lines(tmp_path / name) == records
+    first = (tmp_path / name).read_bytes()
+    io.write_lines(tmp_path / name, records)
+    assert (tmp_path / name).read_bytes() == first
+
+
+def test_a_broken_line_is_named_and_nan_is_null(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"a": 1}\n\n{"a": \n')
+    with pytest.raises(InputError, match=r"a\.jsonl, line 3: found no JSON"):
+        io.read_lines(tmp_path / "a.jsonl")
+    io.write_lines(tmp_path / "b.jsonl", [{"a": float("nan")}])
+    assert io.read_lines(tmp_path / "b.jsonl") == [{"a": None}]

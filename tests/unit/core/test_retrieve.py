@@ -458,6 +458,19 @@ def test_the_mirror_is_read_in_place(row, source, tmp_path):
         obtain(row, dest, mirror=tmp_path / "mirror")
 
 
+def test_a_known_copy_of_another_checksum_is_taken_from_the_mirror(row, source, tmp_path):
+    upstream = "0" * 64
+    obtain(row | {"sha256": f"{upstream} {SUM}"}, tmp_path / "dl/x/a", tmp_path / "mirror")
+    with pytest.raises(InputError, match=upstream):
+        obtain(row | {"sha256": upstream}, tmp_path / "dl/x/b", tmp_path / "mirror")
+
+
+def test_the_network_must_give_the_first_checksum(row, server, tmp_path):
+    row |= {"urls": server.url + "/x", "sha256": f"{'0' * 64} {SUM}"}
+    with pytest.raises(InputError, match="0" * 64):
+        obtain(row, tmp_path / "dl/x")
+
+
 def test_offline_and_absent_names_both_ways_out(row, tmp_path):
     with pytest.raises(InputError) as error:
         obtain(row | {"urls": "https://example.org/x"}, tmp_path / "dl/x", offline=True)
