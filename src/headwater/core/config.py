@@ -9,11 +9,14 @@ from typing import Any
 
 import yaml
 
+# the parser of libyaml where PyYAML has it: every start of Snakemake reads all schemas
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
 
 def load_schema(path: str | Path) -> dict[str, Any]:
     """Read a YAML schema and put the files that it refers to (``$ref: x.yaml``) in place."""
     path = Path(path)
-    return _resolved(yaml.safe_load(path.read_text(encoding="utf-8")), path.parent)
+    return _resolved(yaml.load(path.read_text(encoding="utf-8"), LOADER), path.parent)
 
 
 def _resolved(node: Any, folder: Path) -> Any:

@@ -1,7 +1,10 @@
 """code_of changes when behaviour may change, and only then."""
 
+import os
+
 import pytest
 
+from headwater.core import code
 from headwater.core.code import code_of, files_of
 
 
@@ -25,9 +28,9 @@ def package(tmp_path):
 
 
 def digest(root):
-    code_of.__globals__["_content"].cache_clear()
-    code_of.__globals__["_dependencies"].cache_clear()
-    code_of.__globals__["_tree"].cache_clear()
+    """Return the digest as a new process finds it."""
+    for name in ("_store", "_source", "_names"):
+        getattr(code, name).cache_clear()
     return code_of("headwater.a.one", root=root)
 
 
@@ -78,3 +81,42 @@ def test_comments_docstrings_and_strangers_do_not(package, file, text):
 def test_a_name_without_source_is_an_error(package):
     with pytest.raises(ModuleNotFoundError, match=r"headwater\.b"):
         files_of("headwater.b", root=package)
+
+
+@pytest.fixture
+def settled(package, monkeypatch):
+    """Return a package whose files are old enough to be remembered."""
+    monkeypatch.setattr("sys.dont_write_bytecode", False)
+    for path in package.rglob("*.py"):
+        os.utime(path, (1e9, 1e9))
+    return package
+
+
+def test_files_that_are_as_they_were_are_not_read_again(settled, monkeypatch):
+    before = digest(settled)
+    assert (settled / code.KEPT).is_file()
+    monkeypatch.setattr(code, "_read", None)
+    assert digest(settled) == before
+
+
+def test_a_remembered_file_that_changes_is_read_again(settled):
+    before = digest(settled)
+    path = settled / "headwater/a/three.py"
+    path.write_text(path.read_text().replace("1", "2"))  # the same size
+    assert digest(settled) != before
+    path.write_text(path.read_text().replace("2", "1"))
+    assert digest(settled) == before
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"version": 0, "files": {}}', '{"version": 1}'])
+def test_a_damaged_memory_is_written_anew(settled, text):
+    before = digest(settled)
+    (settled / code.KEPT).write_text(text)
+    assert digest(settled) == before
+    assert "three.py" in (settled / code.KEPT).read_text()
+
+
+def test_what_has_just_changed_is_not_remembered(package, monkeypatch):
+    monkeypatch.setattr("sys.dont_write_bytecode", False)
+    digest(package)
+    assert not (package / code.KEPT).exists()
