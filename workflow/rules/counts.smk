@@ -159,22 +159,24 @@ rule fit_grid:
         cube="<results>/counts/{dataset}/cube.nc",
         folds="<results>/counts/{dataset}/folds.json",
     output:
-        model="<results>/counts/{dataset}/grid/d{d}_C{C}/{fold}/seed{seed}.pt",
+        models="<results>/counts/{dataset}/grid/d{d}_C{C}/batch{batch}.pt",
     log:
-        "<results>/logs/counts/fit_grid/{dataset}/d{d}_C{C}/{fold}/seed{seed}.log",
+        "<results>/logs/counts/fit_grid/{dataset}/d{d}_C{C}/batch{batch}.log",
     benchmark:
-        "<results>/benchmarks/counts/fit_grid/{dataset}/d{d}_C{C}/{fold}/seed{seed}.jsonl"
+        "<results>/benchmarks/counts/fit_grid/{dataset}/d{d}_C{C}/batch{batch}.jsonl"
     conda:
         "../../envs/counts.yaml"
     threads: 1
     resources:
         mem_mb=res("model", "mem_mb"),
-        runtime=res("model", "runtime"),
+        runtime=batch_minutes,
     params:
-        options=fit_options("fit_grid", mode="smooth"),
-        code=code_of("headwater.counts.fit"),
+        options=grid_options,
+        fits=batch_fits,
+        work=batch_work,
+        code=code_of("headwater.counts.batch"),
     message:
-        "Fitting {wildcards.dataset} with d={wildcards.d}, C={wildcards.C} without {wildcards.fold}"
+        "Fitting {wildcards.dataset} with d={wildcards.d}, C={wildcards.C} outside folds, batch {wildcards.batch}"
     script:
         "../scripts/counts/fit_grid.py"
 
@@ -183,7 +185,7 @@ rule evaluate_selection:
     input:
         cube="<results>/counts/{dataset}/cube.nc",
         folds="<results>/counts/{dataset}/folds.json",
-        models=grid_fits,
+        models=grid_batches,
     output:
         table="<results>/counts/{dataset}/select.tsv",
         scores="<results>/counts/{dataset}/held_out.tsv",
@@ -236,18 +238,29 @@ rule fit_plnica:
         "../scripts/counts/fit_plnica.py"
 
 
-use rule fit_grid as fit_forecaster with:
+rule fit_forecaster:
+    input:
+        cube="<results>/counts/{dataset}/cube.nc",
+        folds="<results>/counts/{dataset}/folds.json",
     output:
         model="<results>/counts/{dataset}/forecasters/d{d}_C{C}/{fold}.pt",
     log:
         "<results>/logs/counts/fit_forecaster/{dataset}/d{d}_C{C}/{fold}.log",
     benchmark:
         "<results>/benchmarks/counts/fit_forecaster/{dataset}/d{d}_C{C}/{fold}.jsonl"
+    conda:
+        "../../envs/counts.yaml"
+    threads: 1
+    resources:
+        mem_mb=res("model", "mem_mb"),
+        runtime=res("model", "runtime"),
     params:
         options=fit_options("fit_forecaster", mode="predictive"),
         code=code_of("headwater.counts.fit"),
     message:
         "Fitting a forecaster of {wildcards.dataset}, d={wildcards.d}, C={wildcards.C}, without {wildcards.fold}"
+    script:
+        "../scripts/counts/fit_forecaster.py"
 
 
 rule fit_decompositions:

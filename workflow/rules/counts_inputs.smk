@@ -1,10 +1,17 @@
 """Which files and settings belong to which job of counts.smk."""
 
+from functools import cache
+
 from headwater.counts import catalogue
 
 COUNTS = config.get("counts", {})
 PAPER = COUNTS.get("paper")
 PAPER_SCENARIOS = ("moderate_coherence", "high_coherence", "low_excitation")
+GRID_JOBS = 200  # of one data set, before several fits share a job
+
+
+wildcard_constraints:
+    batch=r"\d{4}",
 
 
 def count_entries(tables, names):
@@ -104,17 +111,73 @@ def grid_of(dataset):
     return [(d, c) for d in as_list(grid["d"]) for c in as_list(grid["C"])]
 
 
-def grid_fits(wildcards):
-    """Return the fold fits that selection compares; none where nothing is to be selected."""
-    grid = grid_of(wildcards.dataset)
-    if len(grid) == 1:
-        return []
+@cache
+def grid_fits(dataset):
+    """Return fold and start of every fit of a grid point; more seeds add to the end."""
     return [
-        f"<results>/counts/{wildcards.dataset}/grid/d{d}_C{c}/{fold}/seed{seed}.pt"
-        for d, c in grid
-        for fold in counts_folds(wildcards.dataset)
-        for seed in range(COUNT_SETTINGS[wildcards.dataset]["select"]["seeds"])
+        (fold, start)
+        for start in range(COUNT_SETTINGS[dataset]["select"]["seeds"])
+        for fold in counts_folds(dataset)
     ]
+
+
+@cache
+def batch_size(dataset):
+    """Return how many fits of a grid point one job does (counts.select.batch)."""
+    fits = len(grid_fits(dataset))
+    shared = -(-len(grid_of(dataset)) * fits // GRID_JOBS)
+    return min(COUNT_SETTINGS[dataset]["select"]["batch"] or shared, fits)
+
+
+def batches_of(dataset):
+    """Return the files of all fits of the grid of a data set."""
+    count = -(-len(grid_fits(dataset)) // batch_size(dataset))
+    return [
+        f"<results>/counts/{dataset}/grid/d{d}_C{c}/batch{number:04d}.pt"
+        for d, c in grid_of(dataset)
+        for number in range(count)
+    ]
+
+
+def grid_batches(wildcards):
+    """Return the fold fits that selection compares; none where nothing is to be selected."""
+    dataset = wildcards.dataset
+    return batches_of(dataset) if len(grid_of(dataset)) > 1 else []
+
+
+def batch_fits(wildcards):
+    """Return fold, start and seed of every fit of a batch."""
+    dataset, number = wildcards.dataset, int(wildcards.batch)
+    size = batch_size(dataset)
+    point = {name: wildcards[name] for name in ("dataset", "d", "C")}
+    return [
+        {
+            "fold": fold,
+            "start": start,
+            "seed": job_seed(
+                config["seed"], "fit_grid", {**point, "fold": fold, "seed": start}
+            ),
+        }
+        for fold, start in grid_fits(dataset)[number * size : (number + 1) * size]
+    ]
+
+
+def batch_minutes(wildcards, attempt):
+    """Return the minutes asked for a batch; what is done is kept for the next attempt."""
+    more = 10 * (batch_size(wildcards.dataset) - 1)
+    return (RESOURCES["model"]["runtime"] + more) * attempt
+
+
+def batch_work(wildcards):
+    """Return the folder of the checkpoints of a grid point, whatever the size of batches."""
+    place = [wildcards.dataset, wildcards.d, wildcards.C]
+    return "/".join([f"results/{config['run']}/counts/work/fit_grid", *place])
+
+
+def grid_options(wildcards):
+    """Return the options of the fits of a grid point."""
+    size = {"d": int(wildcards.d), "C": int(wildcards.C)}
+    return {**COUNT_SETTINGS[wildcards.dataset]["model"], **size, "mode": "smooth"}
 
 
 def restarts(name):
@@ -159,10 +222,7 @@ def score_parts(dataset):
 
 
 def fit_options(rule, mode):
-    """Return a params function: all that a fit needs to know beside its files.
-
-    One function and not one per value, as there may be tens of thousands of fits to plan.
-    """
+    """Return a params function: all that a fit needs to know beside its files."""
 
     def options(wildcards):
         place = [f"results/{config['run']}/counts/work", rule, *map(str, wildcards)]
@@ -235,8 +295,4 @@ def paper_labels(wildcards):
 def paper_grid(wildcards):
     """Return the fold fits of every size that the mice are reconstructed with."""
     need_paper()
-    return [
-        f"<results>/counts/paper_mice/grid/d{d}_C{c}/{fold}/seed0.pt"
-        for d, c in grid_of("paper_mice")
-        for fold in counts_folds("paper_mice")
-    ]
+    return batches_of("paper_mice")

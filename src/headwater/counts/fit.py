@@ -356,7 +356,8 @@ class Store:
         for name, tensor in vars(data).items():
             digest.update(f"{name}{tuple(tensor.shape)}".encode())
             digest.update(np.ascontiguousarray(tensor.numpy()).tobytes())
-        self.path = Path(work) / f"state-{digest.hexdigest()[:16]}.pt"
+        self.digest = digest.hexdigest()[:16]
+        self.path = Path(work) / f"state-{self.digest}.pt"
 
     def load(self) -> dict[str, Any] | None:
         """Return the saved state, or None when there is none that can be read."""

@@ -9,7 +9,6 @@ would then take the smallest model whatever the data say. That rule's choice is 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ import pandas as pd
 import xarray as xr
 
 from headwater.core.errors import InputError
-from headwater.core.io import read_torch
 from headwater.core.metrics import metric_frame, metric_row, t_interval
 
 from .model import Model
@@ -51,7 +49,7 @@ def n_parameters(K: int, d: int, C: int, Q: int) -> int:
 def held_out_bounds(
     cube: xr.Dataset,
     folds: Mapping[str, Any],
-    fits: Iterable[tuple[str | Path, str, str | int]],
+    fits: Iterable[tuple[Mapping[str, Any], str, int]],
 ) -> pd.DataFrame:
     """Return the bounds of all fits on their own training series and on those held out.
 
@@ -60,9 +58,8 @@ def held_out_bounds(
     cube : Dataset
     folds : mapping
         Of `split.make_folds`.
-    fits : iterable of (file, fold, seed)
-        Files written from `Model.state`. The encoder is applied to the held-out series, no
-        parameter moves.
+    fits : iterable of (state, fold, seed)
+        Of `batch.read_fits`. The encoder is applied to the held-out series, no parameter moves.
 
     Returns
     -------
@@ -71,8 +68,8 @@ def held_out_bounds(
         (counts), n_param, bic_like (elbo_train less n_param log(n_train) / 2, per count).
     """
     rows = []
-    for file, fold, seed in fits:
-        model = Model.from_state(read_torch(file))
+    for state, fold, seed in fits:
+        model = Model.from_state(state)
         train = bound(model, training_part(cube, folds, fold))
         test = bound(model, held_out_part(cube, folds, fold))
         n_train, n_test = int(train["n_observed"].sum()), int(test["n_observed"].sum())

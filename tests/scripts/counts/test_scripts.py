@@ -64,18 +64,23 @@ def cube(stage, settings):
 @pytest.fixture(scope="module")
 def fitted(stage, settings, cube):
     """Run selection with a grid of two points, two fits, and the choice between them."""
-    base = {**settings["model"], "mode": "smooth", "seed": 3}
+    base = {**settings["model"], "mode": "smooth"}
+    fits = [{"fold": f"fold{k:02d}", "start": 0, "seed": 3 + k} for k in range(3)]
+    grid = {1: [fits], 2: [fits[:2], fits[2:]]}  # in batches of three and of two
     models = []
-    for c in (1, 2):
-        for fold in ("fold00", "fold01", "fold02"):
-            options = {**base, "d": 2, "C": c, "fold": fold, "work": str(stage.folder / "w")}
-            models.append(f"grid/d2_C{c}/{fold}/seed0.pt")
+    for c, batches in grid.items():
+        for k, some in enumerate(batches):
+            models.append(f"grid/d2_C{c}/batch{k:04d}.pt")
             stage(
                 "fit_grid",
                 {"cube": "cube.nc", "folds": "folds.json"},
-                {"model": models[-1]},
-                options=options,
+                {"models": models[-1]},
+                options={**base, "d": 2, "C": c},
+                fits=some,
+                work=str(stage.folder / "w" / str(c)),
+                code="",
             )
+    assert not any(p.is_file() for p in (stage.folder / "w").rglob("*"))
     stage(
         "evaluate_selection",
         {"cube": "cube.nc", "folds": "folds.json", "models": models},
@@ -152,9 +157,16 @@ def test_recovery_and_forecasts_and_collection(fitted, stage, settings):
         fold="fold00",
         seed=1,
     )
+    options = {**settings["model"], "d": 2, "C": 2, "mode": "predictive", "seed": 3}
+    stage(
+        "fit_forecaster",
+        {"cube": "cube.nc", "folds": "folds.json"},
+        {"model": "forecasters/d2_C2/fold00.pt"},
+        options={**options, "fold": "fold00", "work": str(stage.folder / "f")},
+    )
     stage(
         "predict_forecasts",
-        {"cube": "cube.nc", "folds": "folds.json", "model": "grid/d2_C2/fold00/seed0.pt"},
+        {"cube": "cube.nc", "folds": "folds.json", "model": "forecasters/d2_C2/fold00.pt"},
         {"forecasts": "forecasts/plnica_d2_C2/fold00.nc"},
         forecast=forecast,
         fold="fold00",

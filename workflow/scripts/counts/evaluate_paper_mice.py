@@ -1,13 +1,12 @@
 """Score reconstructions and forecasts of the mouse left out, beside the paper's numbers."""
 
-import re
-
 from headwater.core.script import run
 
 
 def main(inputs, outputs, params, threads, log):
-    from headwater.core.io import read_dataset, read_json, read_table, read_torch, write_table
+    from headwater.core.io import read_dataset, read_json, read_table, write_table
     from headwater.core.metrics import collect
+    from headwater.counts.batch import read_fits
     from headwater.counts.model import Model
     from headwater.counts.paper import mice_table
     from headwater.counts.posterior import posterior
@@ -16,10 +15,12 @@ def main(inputs, outputs, params, threads, log):
 
     cube, folds = read_dataset(inputs.cube), read_json(inputs.folds)
     found = {}
-    for path in inputs.models:
-        size, fold = re.search(r"/(d\d+_C\d+)/(fold\d+)/", path).groups()
-        model = Model.from_state(read_torch(path))
-        found[(f"plnica_{size}", fold)] = posterior(model, held_out_part(cube, folds, fold))
+    for state, fold, start in read_fits(inputs.models):
+        if start > 0:
+            continue
+        model = Model.from_state(state)
+        name = f"plnica_d{model.config.d}_C{model.config.C}"
+        found[(name, fold)] = posterior(model, held_out_part(cube, folds, fold))
     rebuilt = score_reconstruction(cube, found, "paper_mice", params.seed)
     scores = collect([rebuilt, read_table(inputs.forecasts)])
     write_table(outputs.scores, scores)

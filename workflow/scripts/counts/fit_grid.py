@@ -1,4 +1,4 @@
-"""Fit Poisson log-normal ICA to the series outside one fold."""
+"""Fit Poisson log-normal ICA to the series outside folds: a batch of one d and C."""
 
 from pathlib import Path
 
@@ -7,15 +7,14 @@ from headwater.core.script import run
 
 def main(inputs, outputs, params, threads, log):
     from headwater.core.io import read_dataset, read_json, write_torch
-    from headwater.counts.fit import FitConfig, fit_plnica
-    from headwater.counts.split import training_part
+    from headwater.counts.batch import clear_work, fit_batch
+    from headwater.counts.fit import FitConfig
 
-    options = dict(params.options)
-    fold, seed, work = (options.pop(name) for name in ("fold", "seed", "work"))
-    config = FitConfig.from_mapping(options)
-    cube = training_part(read_dataset(inputs.cube), read_json(inputs.folds), fold)
-    fit = fit_plnica(cube, config, seed, work=Path(work), log=log)
-    write_torch(outputs.model, fit.model.state())
+    cube, folds = read_dataset(inputs.cube), read_json(inputs.folds)
+    config, work = FitConfig.from_mapping(params.options), Path(params.work)
+    states = fit_batch(cube, folds, config, params.fits, work, params.code, log)
+    write_torch(outputs.models, states)
+    clear_work(params.fits, work)
 
 
 run(main, globals().get("snakemake"))
