@@ -170,8 +170,8 @@ def batch_minutes(wildcards, attempt):
 
 def batch_work(wildcards):
     """Return the folder of the checkpoints of a grid point, whatever the size of batches."""
-    place = [wildcards.dataset, wildcards.d, wildcards.C]
-    return "/".join([f"results/{config['run']}/counts/work/fit_grid", *place])
+    point = f"{wildcards.dataset}/d{wildcards.d}_C{wildcards.C}"
+    return f"results/{config['run']}/counts/work/fit_grid/{point}"
 
 
 def grid_options(wildcards):
