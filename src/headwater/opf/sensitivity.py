@@ -13,6 +13,7 @@ from scipy.sparse.linalg import splu
 
 if TYPE_CHECKING:
     from .case import Case
+    from .network import Network
 
 # A transfer of 1 - H below this means that the outage splits the network.
 ISLANDING = 1e-8
@@ -87,12 +88,24 @@ def dc_grid(case: Case, convention: str = "matpower") -> DcGrid:
     t = branch["T_BUS"].map(row).to_numpy(int)
     x, r = branch["BR_X"].to_numpy(), branch["BR_R"].to_numpy()
     tap = branch["TAP"].replace(0.0, 1.0).to_numpy()
+    b = susceptance(r, x, tap, convention)
     live = bus["BUS_TYPE"].to_numpy() != ISOLATED
     on = (branch["BR_STATUS"].to_numpy() > 0) & live[f] & live[t]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        b = 1.0 / (x * tap) if convention == "matpower" else x / (r**2 + x**2)
     references = np.flatnonzero(bus["BUS_TYPE"].to_numpy() == REFERENCE)
     return DcGrid(f, t, np.where(on, b, 0.0), references, len(bus))
+
+
+def network_grid(network: Network, convention: str = "matpower") -> DcGrid:
+    """Return the DC network of what is in service, in internal numbers."""
+    numbers = network.values()
+    b = susceptance(numbers["br_r"], numbers["br_x"], numbers["tap"], convention)
+    return DcGrid(network.f, network.t, b, network.reference, network.nb)
+
+
+def susceptance(r: np.ndarray, x: np.ndarray, tap: np.ndarray, convention: str) -> np.ndarray:
+    """Return the series susceptance of branches, p.u."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return 1.0 / (x * tap) if convention == "matpower" else x / (r**2 + x**2)
 
 
 def _angles(grid: DcGrid, injections: sparse.spmatrix | np.ndarray) -> np.ndarray:

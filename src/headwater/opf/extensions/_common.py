@@ -1,0 +1,126 @@
+"""What several extensions do: entries of vectors, values per generator, buses and branches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import casadi as ca
+import numpy as np
+
+from headwater.core.errors import InputError
+
+if TYPE_CHECKING:
+    from ..network import Network
+
+
+def take(vector: Any, index: Sequence[int] | np.ndarray) -> ca.SX:
+    """Return entries of a column, an empty column for no entry."""
+    index = [int(k) for k in index]
+    return ca.SX(vector)[index] if index else ca.SX(0, 1)
+
+
+def column(values: Any) -> ca.DM:
+    """Return numbers as a column of CasADi."""
+    return ca.DM(np.asarray(values, dtype=float).ravel())
+
+
+def dot(weights: Any, vector: ca.SX) -> ca.SX:
+    """Return the sum of weighted entries."""
+    return ca.dot(column(weights), vector)
+
+
+def matrix(values: Any) -> ca.DM:
+    """Return a dense matrix without its zeros."""
+    return ca.sparsify(ca.DM(np.asarray(values, dtype=float)))
+
+
+def each(network: Network, value: Any, of: str = "gen") -> np.ndarray:
+    """Return one number for each generator or bus in service.
+
+    Parameters
+    ----------
+    network : Network
+    value : float or list
+        One for all, or one for each row of the case.
+    of : str
+        ``gen`` or ``bus``.
+
+    Raises
+    ------
+    InputError
+        If a list does not have one entry for each row.
+    """
+    rows = network.gen_rows if of == "gen" else network.bus_rows
+    if np.ndim(value) == 0:
+        return np.full(len(rows), float(value))
+    count = len(getattr(network.case, of))
+    if len(value) != count:
+        raise InputError(
+            None,
+            f"structure, {network.case.name}",
+            f"{len(value)} entries",
+            f"{count}, one for each {of} row",
+        )
+    return np.asarray(value, dtype=float)[rows]
+
+
+def bus_index(network: Network, number: int, where: str) -> int:
+    """Return the internal number of a bus.
+
+    Raises
+    ------
+    InputError
+        If the case has no such bus, or it is isolated.
+    """
+    try:
+        return network.bus_index(number)
+    except KeyError:
+        raise InputError(
+            None,
+            f"unknown_bus, {where}",
+            f"bus {number}",
+            f"a bus in service of {network.case.name}",
+        ) from None
+
+
+def branch_indices(
+    network: Network, wanted: str | Sequence[Mapping[str, int]], where: str
+) -> np.ndarray:
+    """Return the internal numbers of branches given by their ends; of all for a word.
+
+    A branch that is out of service is left out: it can neither fail nor be opened.
+
+    Raises
+    ------
+    InputError
+        If the case has no such branch.
+    """
+    if isinstance(wanted, str):
+        return np.arange(network.nl)
+    ends = network.case.branch[["F_BUS", "T_BUS"]].to_numpy(int)
+    inside = {int(row): k for k, row in enumerate(network.branch_rows)}
+    found: list[int] = []
+    for one in wanted:
+        pair = {one["fbus"], one["tbus"]}
+        rows = [k for k, (f, t) in enumerate(ends) if {int(f), int(t)} == pair]
+        if "circuit" in one:
+            rows = rows[one["circuit"] - 1 : one["circuit"]]
+        if not rows:
+            name = f"branch {one['fbus']}-{one['tbus']}"
+            raise InputError(
+                None, f"unknown_branch, {where}", name, f"a branch of {network.case.name}"
+            )
+        found += [inside[k] for k in rows if k in inside]
+    return np.asarray(sorted(set(found)), dtype=int)
+
+
+def branch_names(network: Network, index: Sequence[int] | np.ndarray) -> list[str]:
+    """Return branches as ``from-to`` in the file's bus numbers, ``(row)`` where parallel."""
+    ends = network.case.branch[["F_BUS", "T_BUS"]].to_numpy(int)
+    pairs = [frozenset(map(int, e)) for e in ends]
+    names = []
+    for k in network.branch_rows[np.asarray(index, dtype=int)]:
+        twin = f" (row {k + 1})" if pairs.count(pairs[k]) > 1 else ""
+        names.append(f"{ends[k][0]}-{ends[k][1]}{twin}")
+    return names
