@@ -1,0 +1,266 @@
+"""The part of a case that is in service, as arrays with internal numbers.
+
+Everything is in per unit of the base power, angles in radians; `rows` lead back to the case.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+
+from .case import PIECEWISE, Case, cost_points, cost_polynomial
+from .findings import Finding
+
+REFERENCE, ISOLATED = 3, 4
+
+
+@dataclass(frozen=True)
+class Network:
+    """In-service buses, generators and branches.
+
+    Attributes
+    ----------
+    case : Case
+    bus_rows, gen_rows, branch_rows : int arrays (nb), (ng), (nl)
+        Rows of the case's tables.
+    f, t, at : int arrays (nl), (nl), (ng)
+        From and to bus of every branch, bus of every generator; internal numbers.
+    island : int array (nb)
+        Number of the island of every bus.
+    reference : int array
+        One bus of every island.
+    rated, angle_limited : int arrays
+        Branches with a flow limit, and with a limit of the angle difference.
+    findings : list of Finding
+    """
+
+    case: Case
+    bus_rows: np.ndarray
+    gen_rows: np.ndarray
+    branch_rows: np.ndarray
+    f: np.ndarray
+    t: np.ndarray
+    at: np.ndarray
+    island: np.ndarray
+    reference: np.ndarray
+    rated: np.ndarray
+    angle_limited: np.ndarray
+    findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def nb(self) -> int:
+        """Number of buses."""
+        return len(self.bus_rows)
+
+    @property
+    def ng(self) -> int:
+        """Number of generators."""
+        return len(self.gen_rows)
+
+    @property
+    def nl(self) -> int:
+        """Number of branches."""
+        return len(self.branch_rows)
+
+    @property
+    def base(self) -> float:
+        """Base power, MVA."""
+        return self.case.base_mva
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """The file's bus numbers, in internal order."""
+        return self.case.bus["BUS_I"].to_numpy()[self.bus_rows].astype(int)
+
+    def bus_index(self, number: int) -> int:
+        """Return the internal number of a bus by its number in the file.
+
+        Raises
+        ------
+        KeyError
+            If no such bus is in service.
+        """
+        found = np.flatnonzero(self.numbers == int(number))
+        if not len(found):
+            raise KeyError(number)
+        return int(found[0])
+
+    def values(self) -> dict[str, np.ndarray]:
+        """Return the numbers of the model, per unit and radians, by parameter name."""
+        return parameters(self.case, self)
+
+
+def network_of(case: Case) -> Network:
+    """Return what of a case is in service.
+
+    Dropped are isolated buses (type 4), generators and branches that are out of service or at
+    a dropped bus. Every island keeps the reference bus of the file, or gets the bus of its
+    largest generator.
+    """
+    bus, gen, branch = case.bus, case.gen, case.branch
+    bus_rows = np.flatnonzero(bus["BUS_TYPE"].to_numpy() != ISOLATED)
+    index = {int(n): k for k, n in enumerate(bus["BUS_I"].to_numpy()[bus_rows])}
+    at_all = gen["GEN_BUS"].to_numpy()
+    f_all, t_all = branch["F_BUS"].to_numpy(), branch["T_BUS"].to_numpy()
+    gen_rows = np.array(
+        [g for g in np.flatnonzero(gen["GEN_STATUS"].to_numpy() > 0) if int(at_all[g]) in index],
+        dtype=int,
+    )
+    branch_rows = np.array(
+        [
+            k
+            for k in np.flatnonzero(branch["BR_STATUS"].to_numpy() > 0)
+            if int(f_all[k]) in index and int(t_all[k]) in index
+        ],
+        dtype=int,
+    )
+    f = np.array([index[int(f_all[k])] for k in branch_rows], dtype=int)
+    t = np.array([index[int(t_all[k])] for k in branch_rows], dtype=int)
+    at = np.array([index[int(at_all[g])] for g in gen_rows], dtype=int)
+    nb = len(bus_rows)
+    joined = coo_matrix((np.ones(len(f)), (f, t)), shape=(nb, nb))
+    count, island = connected_components(joined, directed=False)
+    capacity = np.zeros(nb)
+    np.add.at(capacity, at, gen["PMAX"].to_numpy()[gen_rows])
+    kinds = bus["BUS_TYPE"].to_numpy()[bus_rows]
+    reference, findings = _references(case, count, island, kinds, capacity, bus_rows)
+    rate = branch["RATE_A"].to_numpy()[branch_rows]
+    low = branch["ANGMIN"].to_numpy()[branch_rows]
+    high = branch["ANGMAX"].to_numpy()[branch_rows]
+    return Network(
+        case=case,
+        bus_rows=bus_rows,
+        gen_rows=gen_rows,
+        branch_rows=branch_rows,
+        f=f,
+        t=t,
+        at=at,
+        island=island,
+        reference=reference,
+        rated=np.flatnonzero((rate > 0) & (rate < 1e9)),
+        angle_limited=np.flatnonzero(_limited(low, -1) | _limited(high, 1)),
+        findings=findings,
+    )
+
+
+def _limited(angle: np.ndarray, side: int) -> np.ndarray:
+    """Return where an angle limit (degrees) is one: 0 and 360 mean that there is none."""
+    return (angle != 0) & (side * angle < 360)
+
+
+def _references(
+    case: Case,
+    count: int,
+    island: np.ndarray,
+    kinds: np.ndarray,
+    capacity: np.ndarray,
+    bus_rows: np.ndarray,
+) -> tuple[np.ndarray, list[Finding]]:
+    numbers = case.bus["BUS_I"].to_numpy()[bus_rows].astype(int)
+    demand = case.bus["PD"].to_numpy()[bus_rows]
+    chosen, findings = [], []
+    for k in range(count):
+        members = np.flatnonzero(island == k)
+        marked = members[kinds[members] == REFERENCE]
+        chosen.append(int(marked[0]) if len(marked) else int(members[capacity[members].argmax()]))
+        if len(marked) or len(members) == 0:
+            continue
+        if count == 1:
+            findings.append(
+                Finding(
+                    "warning",
+                    "no_reference_bus",
+                    f"{case.name}, column BUS_TYPE",
+                    "no bus of type 3",
+                    "one",
+                    f"Bus {numbers[chosen[-1]]} is taken; its angle is the reference.",
+                )
+            )
+        else:
+            shown = ", ".join(map(str, numbers[members][:10])) + (
+                ", …" if len(members) > 10 else ""
+            )
+            supply, load = capacity[members].sum(), demand[members].sum()
+            findings.append(
+                Finding(
+                    "warning",
+                    "island_created",
+                    case.name,
+                    f"bus {shown} cut off from the rest",
+                    "one connected network",
+                    f"The island has {supply:g} MW of capacity for {load:g} MW of demand; it"
+                    " balances itself and gets its own angle reference.",
+                )
+            )
+    return np.array(chosen, dtype=int), findings
+
+
+def signature(network: Network) -> tuple:
+    """Return what a built program depends on: cases that agree in it share one program."""
+    cost = network.case.gencost
+    orders = tuple(map(tuple, cost[:, [0, 3]]))
+    ng = len(network.case.gen)
+    pieces = tuple(
+        tuple(np.concatenate(cost_points(network.case, r)))
+        for r in range(len(cost))
+        if cost[r, 0] == PIECEWISE and r % ng in network.gen_rows
+    )
+    arrays = (
+        network.bus_rows,
+        network.gen_rows,
+        network.branch_rows,
+        network.reference,
+        network.rated,
+        network.angle_limited,
+    )
+    return (orders, pieces, *(a.tobytes() for a in arrays))
+
+
+def parameters(case: Case, network: Network) -> dict[str, np.ndarray]:
+    """Return the numbers of a case in the order of `network`: per unit, radians, $/h.
+
+    ``cost`` and ``cost_q`` are (ng, K+1): coefficient k multiplies p^k with p per unit, so a
+    cost of c2 $/MW^2 becomes c2 S_b^2. Piecewise linear rows are zero there.
+    """
+    base = case.base_mva
+    bus, gen, branch = (
+        table.iloc[rows]
+        for table, rows in (
+            (case.bus, network.bus_rows),
+            (case.gen, network.gen_rows),
+            (case.branch, network.branch_rows),
+        )
+    )
+    found = {name.lower(): bus[name].to_numpy() / base for name in ("PD", "QD", "GS", "BS")}
+    found |= {name.lower(): bus[name].to_numpy() for name in ("VMAX", "VMIN")}
+    found["va_ref"] = np.deg2rad(bus["VA"].to_numpy()[network.reference])
+    for name in ("PMIN", "PMAX", "QMIN", "QMAX"):
+        found[name.lower()] = gen[name].to_numpy() / base
+    for name in ("BR_R", "BR_X", "BR_B"):
+        found[name.lower()] = branch[name].to_numpy()
+    tap = branch["TAP"].to_numpy()
+    found["tap"] = np.where(tap == 0, 1.0, tap)
+    found["shift"] = np.deg2rad(branch["SHIFT"].to_numpy())
+    found["rate"] = branch["RATE_A"].to_numpy()[network.rated] / base
+    low = branch["ANGMIN"].to_numpy()[network.angle_limited]
+    high = branch["ANGMAX"].to_numpy()[network.angle_limited]
+    found["angmin"] = np.where(_limited(low, -1), np.deg2rad(low), -np.inf)
+    found["angmax"] = np.where(_limited(high, 1), np.deg2rad(high), np.inf)
+    found["cost"] = _costs(case, network.gen_rows)
+    if len(case.gencost) == 2 * len(case.gen):
+        found["cost_q"] = _costs(case, network.gen_rows + len(case.gen))
+    return found
+
+
+def _costs(case: Case, rows: np.ndarray) -> np.ndarray:
+    parts = [
+        cost_polynomial(case, r) if case.gencost[r, 0] != PIECEWISE else np.zeros(1) for r in rows
+    ]
+    width = max((len(p) for p in parts), default=1)
+    wide = np.zeros((len(parts), width))
+    for line, part in zip(wide, parts, strict=True):
+        line[: len(part)] = part
+    return wide * case.base_mva ** np.arange(width)
