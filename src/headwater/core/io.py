@@ -6,13 +6,17 @@ that make two equal inputs give equal bytes (no time stamps, fixed compression h
 
 from __future__ import annotations
 
+import glob
 import gzip
 import hashlib
 import json
 import os
+import platform
 import tempfile
+import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CHUNK = 1 << 20
+DAY = 86_400  # seconds
 
 
 @contextmanager
@@ -33,11 +38,14 @@ def atomic(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`; put it in place if the block ends well.
 
     The temporary name keeps the suffixes of `path`, as many writers choose the format by
-    them. On an exception the temporary file is removed and `path` is as it was before.
+    them. On an exception the temporary file is removed and `path` is as it was before; what a
+    killed process left is removed by the next one that writes `path`.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=".tmp-", suffix="-" + path.name, dir=path.parent)
+    _remove_left(path)
+    prefix = f".tmp-{_machine()}-{os.getpid()}-"
+    handle, name = tempfile.mkstemp(prefix=prefix, suffix="-" + path.name, dir=path.parent)
     os.close(handle)
     tmp = Path(name)
     try:
@@ -48,6 +56,34 @@ def atomic(path: str | Path) -> Iterator[Path]:
     except BaseException:
         tmp.unlink(missing_ok=True)
         raise
+
+
+@cache
+def _machine() -> str:
+    """Return a name of this machine since it was started: process ids mean something on it."""
+    boot = Path("/proc/sys/kernel/random/boot_id")
+    text = platform.node() + (boot.read_text() if boot.is_file() else "")
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def _remove_left(path: Path) -> None:
+    """Remove temporary files of `path` whose process is no more, or that are a day old."""
+    for left in path.parent.glob(f".tmp-*-{glob.escape(path.name)}"):
+        _, machine, pid, *_ = [*left.name.split("-"), "", ""]
+        with suppress(OSError):
+            old = time.time() - left.stat().st_mtime > DAY
+            if old or (machine == _machine() and pid.isdigit() and not _alive(int(pid))):
+                left.unlink()
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 def sync(path: Path) -> None:

@@ -35,6 +35,24 @@ def test_a_killed_writer_leaves_no_file_under_the_final_name(tmp_path):
     job.send_signal(signal.SIGKILL)
     job.wait()
     assert not (tmp_path / "a.txt").exists()
+    assert len(list(tmp_path.iterdir())) == 1
+    io.write_text(tmp_path / "b-a.txt", "another file")
+    io.write_text(tmp_path / "a.txt", "whole")
+    assert {p.name for p in tmp_path.iterdir()} == {"a.txt", "b-a.txt"}
+
+
+def test_what_a_living_process_writes_stays(tmp_path):
+    with io.atomic(tmp_path / "a.txt") as tmp:
+        tmp.write_text("half")
+        io.write_text(tmp_path / "a.txt", "whole")
+        assert tmp.exists()
+    elsewhere = tmp_path / ".tmp-0123abcd-1-x-a.txt"  # of another machine
+    elsewhere.write_text("half")
+    io.write_text(tmp_path / "a.txt", "whole")
+    assert elsewhere.exists()
+    os.utime(elsewhere, (1e9, 1e9))
+    io.write_text(tmp_path / "a.txt", "whole")
+    assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
 
 
 def test_permissions_follow_the_umask(tmp_path):
