@@ -1,7 +1,11 @@
 """A fault of a configuration stops before any job, with lines that say what to write."""
 
+from pathlib import Path
+
 import pytest
 import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
 
 pytestmark = pytest.mark.workflow
 
@@ -25,6 +29,18 @@ CASES = {
     "no such table": (
         {"counts": {"datasets": ["tiny"], "tables": ["nowhere.tsv"]}},
         "nowhere.tsv: found no such file",
+    ),
+    "settings of an unknown data set": (
+        {"counts": {"datasets": ["tiny"], "per_dataset": {"tinny": {"seeds": 1}}}},
+        "config: counts.per_dataset: found 'tinny'",
+    ),
+    "wrong settings of one data set": (
+        {"counts": {"datasets": ["tiny"], "per_dataset": {"tiny": {"seed": 1}}}},
+        "config: counts.per_dataset.tiny: found seed: unknown key; did you mean 'seeds'?",
+    ),
+    "settings of the run in one data set": (
+        {"counts": {"datasets": ["tiny"], "per_dataset": {"tiny": {"tables": ["a"]}}}},
+        "config: counts.per_dataset.tiny.tables: found a key of the whole run",
     ),
     "bad run name": ({"run": "a/b"}, "config: run: 'a/b' does not match"),
 }
@@ -74,4 +90,21 @@ def test_a_faulty_row_is_named(name, snakemake, tmp_path):
     text = job.stdout + job.stderr
     assert job.returncode == 1
     assert line in text
+    assert "Traceback" not in text
+
+
+TARGETS = {
+    "paper_counts_recovery": "use --configfile config/paper/counts.yaml",
+    "paper_counts_mice": "use --configfile config/paper/counts.yaml",
+    "results/test/counts/tinny/cube.nc": "No rule to produce results/test/counts/tinny/cube.nc",
+}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_target_that_is_not_there_is_said_without_a_traceback(target, snakemake, tmp_path):
+    config = ROOT / "config/test/counts.yaml"
+    job = snakemake(target, "-n", "--configfile", config, directory=tmp_path, check=False)
+    text = job.stdout + job.stderr
+    assert job.returncode == 1
+    assert TARGETS[target] in text
     assert "Traceback" not in text

@@ -10,15 +10,12 @@ PAPER_SCENARIOS = ("moderate_coherence", "high_coherence", "low_excitation")
 GRID_JOBS = 200  # of one data set, before several fits share a job
 
 
-wildcard_constraints:
-    batch=r"\d{4}",
-
-
-def count_entries(tables, names):
+def count_entries(tables, names, per_dataset=()):
     """Return the rows of `names` in the tables of data sets, or stop with one line."""
     found = stop_on_input_error(
         catalogue.read_catalogue, [located(table) for table in tables]
     )
+    stop_on_input_error(catalogue.chosen, found, per_dataset, "per_dataset")
     return stop_on_input_error(catalogue.chosen, found, names)
 
 
@@ -39,7 +36,11 @@ def paper_entries():
 
 
 # Data sets of the report, and with them those of the targets paper_counts_*.
-REPORT_SETS = count_entries(COUNTS["tables"], COUNTS["datasets"]) if COUNTS else {}
+REPORT_SETS = (
+    count_entries(COUNTS["tables"], COUNTS["datasets"], COUNTS["per_dataset"])
+    if COUNTS
+    else {}
+)
 COUNT_SETS = REPORT_SETS | (paper_entries() if PAPER else {})
 DOMAIN_FILES["counts"] = sorted(
     {f for entry in COUNT_SETS.values() for f in entry.inputs}
@@ -50,6 +51,13 @@ COUNT_SETTINGS = {
     )
     for name, entry in COUNT_SETS.items()
 }
+
+
+wildcard_constraints:
+    batch=r"\d{4}",
+    dataset="|".join(COUNT_SETS) or "no_data_set",
+
+
 DECOMPOSITIONS = COUNTS.get("baselines", {}).get("decompositions", [])
 FORECASTERS = COUNTS.get("baselines", {}).get("forecasters", [])
 
@@ -267,20 +275,24 @@ def first_fold_forecasts(wildcards):
     return [f for f in forecast_files(wildcards) if Path(f).stem == "fold00"]
 
 
-def need_paper():
-    """Stop with one line where the configuration asks for no data set of the paper."""
-    if not PAPER:
-        raise WorkflowError(
-            "config: counts.paper: missing; the targets paper_counts_* need it: "
-            "use --configfile config/paper/counts.yaml"
-        )
+# Snakemake names it as a missing file; an exception would come with a traceback.
+NO_PAPER = (
+    "none: config: counts.paper: missing, the targets paper_counts_* need it; "
+    "use --configfile config/paper/counts.yaml"
+)
+
+
+def paper_page(name):
+    """Return the page of a target, or what is to be done where nothing of it is configured."""
+    return f"<results>/counts/paper/{name}.html" if PAPER else NO_PAPER
 
 
 def paper_files(*patterns):
     """Return an input function: files of every draw; a pattern holds {draw}."""
 
     def files(wildcards):
-        need_paper()
+        if not PAPER:
+            return NO_PAPER
         names = [d for scenario in PAPER_SCENARIOS for d in paper_draws(scenario)]
         return [p.format(draw=name) for name in names for p in patterns]
 
@@ -294,5 +306,4 @@ def paper_labels(wildcards):
 
 def paper_grid(wildcards):
     """Return the fold fits of every size that the mice are reconstructed with."""
-    need_paper()
-    return batches_of("paper_mice")
+    return batches_of("paper_mice") if PAPER else NO_PAPER

@@ -128,13 +128,13 @@ rule report_paper:
 
 rule paper_counts_recovery:
     input:
-        "<results>/counts/paper/recovery.html",
+        paper_page("recovery"),
     message:
         "Recovery of the paper's scenarios beside the published numbers: {input}"
 
 
 rule paper_counts_mice:
     input:
-        "<results>/counts/paper/mice.html",
+        paper_page("mice"),
     message:
         "The mice beside the published numbers: {input}"

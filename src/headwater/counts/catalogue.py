@@ -15,6 +15,7 @@ from headwater.core.config import merged, nearest, parse_settings, problems, wit
 from headwater.core.errors import InputError
 
 COLUMNS = ("dataset", "title", "reader", "files", "metadata", "taxonomy", "prepare", "settings")
+OF_ALL = ("tables", "datasets", "per_dataset", "paper")  # keys that no data set has of its own
 READERS = {
     "table": "counts of samples: TSV, BIOM, QIIME 2 .qza, NetCDF or Zarr",
     "daily": "daily gridded or station data, counted as event days",
@@ -127,8 +128,10 @@ def _entry(path: Path, number: int, row: Mapping[str, str | None]) -> Entry:
     )
 
 
-def chosen(entries: Mapping[str, Entry], names: Iterable[str]) -> dict[str, Entry]:
-    """Return the entries of `names`.
+def chosen(
+    entries: Mapping[str, Entry], names: Iterable[str], key: str = "datasets"
+) -> dict[str, Entry]:
+    """Return the entries of `names`, which stand under `key` of the configuration.
 
     Raises
     ------
@@ -139,7 +142,7 @@ def chosen(entries: Mapping[str, Entry], names: Iterable[str]) -> dict[str, Entr
         if name not in entries:
             raise InputError(
                 None,
-                "config: counts.datasets",
+                f"config: counts.{key}",
                 repr(name),
                 "a data set that has a row in counts.tables",
                 nearest(name, entries),
@@ -150,22 +153,41 @@ def chosen(entries: Mapping[str, Entry], names: Iterable[str]) -> dict[str, Entr
 def settings_of(
     entry: Entry, counts: Mapping[str, Any], schema: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the `counts` block of the configuration with the row's own settings on top.
+    """Return a data set's own `counts` block.
+
+    On top of the configuration stand the settings of the row, on top of these the
+    configuration's ``per_dataset`` of this data set.
 
     Raises
     ------
     InputError
-        If the row's settings do not fit the schema.
+        If settings do not fit the schema.
     """
-    own = merged(entry.settings, {"prepare": entry.prepare} if entry.prepare else {})
-    settings = merged(counts, with_lists(own, schema))
+    row = merged(entry.settings, {"prepare": entry.prepare} if entry.prepare else {})
+    settings = merged(counts, with_lists(row, schema))
+    _check_settings(
+        settings,
+        schema,
+        f"settings of data set {entry.dataset}",
+        "Correct the row in the table of data sets.",
+    )
+    own = counts.get("per_dataset", {}).get(entry.dataset, {})
+    place = f"config: counts.per_dataset.{entry.dataset}"
+    for key in own:
+        if key in OF_ALL:
+            raise InputError(
+                None, f"{place}.{key}", "a key of the whole run", "a key of one data set"
+            )
+    settings = merged(settings, own)
+    _check_settings(settings, schema, place, "Correct it in the configuration.")
+    return settings
+
+
+def _check_settings(
+    settings: Mapping[str, Any], schema: Mapping[str, Any], where: str, hint: str
+) -> None:
     lines = problems(settings, schema)
     if lines:
-        raise InputError(
-            None,
-            f"settings of data set {entry.dataset}",
-            "; ".join(line.removeprefix("config: ") for line in lines),
-            "keys and values of the configuration block counts",
-            "Correct the row in the table of data sets.",
-        )
-    return settings
+        found = "; ".join(line.removeprefix("config: ") for line in lines)
+        expected = "keys and values of the configuration block counts"
+        raise InputError(None, where, found, expected, hint)

@@ -60,6 +60,14 @@ def test_rows_are_the_ones_that_have_a_known_shape_and_the_scenarios():
         assert settings["simulation"] in SCENARIOS
 
 
+def test_the_configuration_of_one_data_set_goes_before_its_row():
+    mark = {"time": 28.0, "label": "C. difficile"}
+    part = {**PART, "per_dataset": {"gnotobiotic": {"marks": [mark], "select": {"d": [2]}}}}
+    own, other = (settings_of(ROWS[n], part, SCHEMA) for n in ("gnotobiotic", "stations_ca"))
+    assert own["marks"] == [mark] and other["marks"] == []
+    assert own["select"]["d"] == [2] and own["select"]["C"] == [1, 2]
+
+
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_row_becomes_a_cube(name, tmp_path, mirror):
     row = ROWS[name]
