@@ -25,13 +25,14 @@ def empty(formulation: str = "ACOPF") -> dict[str, Any]:
 
 
 def items(structure: Structure) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return (place, item) of every extension, in the order of the groups.
+    """Return (place, item) of every extension, in the order in which they are applied.
 
-    The place reads ``constraints[0]``.
+    Variables come first, then constraints on them, then their costs. A place reads
+    ``constraints[0]``.
     """
     return [
         (f"{group}[{k}]", item)
-        for group in GROUPS
+        for group in reversed(GROUPS)
         for k, item in enumerate(structure.get(group) or [])
     ]
 

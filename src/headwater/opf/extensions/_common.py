@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
@@ -11,7 +11,9 @@ import numpy as np
 from headwater.core.errors import InputError
 
 if TYPE_CHECKING:
+    from ..model import Model
     from ..network import Network
+    from ..program import Raw
 
 
 def take(vector: Any, index: Sequence[int] | np.ndarray) -> ca.SX:
@@ -30,12 +32,19 @@ def dot(weights: Any, vector: ca.SX) -> ca.SX:
     return ca.dot(column(weights), vector)
 
 
+def places(index: Sequence[int] | np.ndarray, rows: int) -> ca.DM:
+    """Return the sparse (rows, k) matrix that puts entry k of a column at row index[k]."""
+    count = len(index)
+    pattern = ca.Sparsity.triplet(rows, count, [int(k) for k in index], list(range(count)))
+    return ca.DM(pattern, np.ones(count))
+
+
 def matrix(values: Any) -> ca.DM:
     """Return a dense matrix without its zeros."""
     return ca.sparsify(ca.DM(np.asarray(values, dtype=float)))
 
 
-def each(network: Network, value: Any, of: str = "gen") -> np.ndarray:
+def per_row(network: Network, value: Any, of: str = "gen") -> np.ndarray:
     """Return one number for each generator or bus in service.
 
     Parameters
@@ -63,6 +72,45 @@ def each(network: Network, value: Any, of: str = "gen") -> np.ndarray:
             f"{count}, one for each {of} row",
         )
     return np.asarray(value, dtype=float)[rows]
+
+
+def spread(value: Any, count: int, name: str) -> np.ndarray:
+    """Return `count` numbers: one for all, or a list of as many.
+
+    Raises
+    ------
+    InputError
+        If a list has another length.
+    """
+    values = np.atleast_1d(np.asarray(value, dtype=float))
+    if len(values) not in (1, count):
+        raise InputError(None, f"structure, {name}", f"{len(values)} entries", f"1 or {count}")
+    return np.broadcast_to(values, (count,)).copy()
+
+
+def keep(model: Model, owner: str, name: str, expression: Any) -> None:
+    """Have an expression evaluated at the solution, for the extras of an extension."""
+    model.__dict__.setdefault("kept", {})[owner, name] = ca.SX(expression)
+
+
+def kept(model: Model, owner: str, name: str) -> ca.SX | None:
+    """Return what another extension keeps; None where it is absent."""
+    return model.__dict__.get("kept", {}).get((owner, name))
+
+
+def reporter(owner: str) -> Callable[[Model, Raw], dict[str, Any]]:
+    """Return the ``report`` of an extension: what it keeps, as numbers or lists."""
+
+    def report(model: Model, raw: Raw) -> dict[str, Any]:
+        """Return the numbers of this extension at a solution."""
+        found = {}
+        for (whose, name), expression in model.__dict__.get("kept", {}).items():
+            if whose == owner:
+                values = np.asarray(raw.value(expression)).ravel()
+                found[name] = float(values[0]) if expression.shape[0] == 1 else values.tolist()
+        return found
+
+    return report
 
 
 def bus_index(network: Network, number: int, where: str) -> int:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+from ._common import bus_index, dot, keep, reporter
 from ._schema import bus, number, objects, positive
+
+if TYPE_CHECKING:
+    from ..model import Model
 
 NAME = "procurement_cost"
 GROUP = "variables"
@@ -20,3 +26,17 @@ PARAMETERS = {
 }
 REQUIRED = ("offers",)
 DEFINES = ("procured",)
+
+
+def apply(model: Model, values: dict[str, Any]) -> None:
+    """Inject 0 <= p_k <= max_mw at the bus of each offer, at price p_k."""
+    offers = values["offers"]
+    at = [bus_index(model.network, o["bus"], f"{NAME}, offers") for o in offers]
+    most = [o["max_mw"] / model.network.base for o in offers]
+    bought = model.program.variable("procured", len(offers), 0.0, most, start=0.0)
+    model.inject_p(at, bought)
+    model.program.cost(NAME, model.network.base * dot([o["price"] for o in offers], bought))
+    keep(model, NAME, "procured_mw", model.network.base * bought)
+
+
+report = reporter(NAME)

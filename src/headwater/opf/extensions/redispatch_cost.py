@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headwater.core.errors import InputError
+
+from ._common import dot, keep, per_row, reporter
 from ._schema import each, listed, number, positive
+
+if TYPE_CHECKING:
+    from ..model import Model
+    from ..network import Network
 
 NAME = "redispatch_cost"
 GROUP = "objective"
@@ -15,3 +26,33 @@ PARAMETERS = {
 REQUIRED = ("up", "down")
 DEFINES = ("redispatch",)
 OPERATIONS = ("replace", "add")
+
+
+def apply(model: Model, values: dict[str, Any]) -> None:
+    """Write p_g = p0_g + u_g - d_g with u, d >= 0, at up u + down d."""
+    n, program = model.network, model.program
+    scheduled = values.get("schedule_mw")
+
+    def schedule(network: Network) -> np.ndarray:
+        chosen = network.case.gen["PG"].to_numpy() if scheduled is None else scheduled
+        return per_row(network, chosen) / network.base
+
+    start = model.parameter("schedule", schedule)
+    up = program.variable("redispatch_up", n.ng, 0.0, start=0.0)
+    down = program.variable("redispatch_down", n.ng, 0.0, start=0.0)
+    program.constrain("redispatch", model.pg - start - up + down, 0.0, 0.0)
+    prices = [per_row(n, values[k]) for k in ("up", "down")]
+    if (prices[0] + prices[1] < 0).any():
+        raise InputError(
+            None,
+            f"{NAME}, down",
+            f"up + down = {(prices[0] + prices[1]).min():g}",
+            "at least 0",
+            "Moving up and down at once would earn without end.",
+        )
+    program.cost(NAME, n.base * (dot(prices[0], up) + dot(prices[1], down)))
+    keep(model, NAME, "up_mw", n.base * up)
+    keep(model, NAME, "down_mw", n.base * down)
+
+
+report = reporter(NAME)

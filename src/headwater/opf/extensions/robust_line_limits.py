@@ -1,8 +1,23 @@
-"""Branch limits that hold for every injection of a box."""
+"""Branch limits that hold for every injection of a box.
+
+The worst flow of branch l over |d_j| <= Delta_j is sum_j |H_lj| Delta_j away; when at most
+`budget` injections deviate at a time it is the sum of the largest ones (D. Bertsimas, M. Sim,
+Operations Research 52 (2004) 35). The reference bus takes up the imbalance.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..sensitivity import network_grid, ptdf
+from ._common import bus_index, keep, reporter, spread
 from ._schema import buses, one_or_more, positive
+
+if TYPE_CHECKING:
+    from ..model import Model
+    from ..network import Network
 
 NAME = "robust_line_limits"
 GROUP = "constraints"
@@ -18,3 +33,22 @@ PARAMETERS = {
 }
 REQUIRED = ("buses", "delta_mw")
 DEFINES = ("rate_margin",)
+
+
+def apply(model: Model, values: dict[str, Any]) -> None:
+    """Take the largest flow deviation of the box, or of its budget, off the limits."""
+    n, base, convention = model.network, model.network.base, model.convention
+    at = [bus_index(n, b, f"{NAME}, buses") for b in values["buses"]]
+    delta = spread(values["delta_mw"], len(at), "delta_mw") / base
+    count = min(values.get("budget", len(at)), len(at))
+
+    def margin(network: Network) -> np.ndarray:
+        parts = np.abs(ptdf(network_grid(network, convention), at)) * delta
+        return np.sort(parts, axis=1)[:, len(at) - count :].sum(1)
+
+    taken = model.parameter("robust_margin", margin)
+    model.rate_margin += taken
+    keep(model, NAME, "rate_margin_mw", base * taken)
+
+
+report = reporter(NAME)

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+from ._common import bus_index, dot, keep, reporter
 from ._schema import bus, objects
+
+if TYPE_CHECKING:
+    from ..model import Model
 
 NAME = "social_welfare"
 GROUP = "objective"
@@ -29,3 +35,20 @@ PARAMETERS = {
 }
 REQUIRED = ("bids",)
 DEFINES = ("elastic",)
+
+
+def apply(model: Model, values: dict[str, Any]) -> None:
+    """Draw 0 <= d_k <= size at the bus of each block, and take price d_k off the cost.
+
+    Minimised is then the cost less the benefit: the negative of the social welfare.
+    """
+    blocks = [(b["bus"], *block) for b in values["bids"] for block in b["blocks"]]
+    at = [bus_index(model.network, bus, f"{NAME}, bids") for bus, _, _ in blocks]
+    sizes = [size / model.network.base for _, size, _ in blocks]
+    served = model.program.variable("elastic", len(blocks), 0.0, sizes, start=0.0)
+    model.inject_p(at, -served)
+    model.program.cost(NAME, -model.network.base * dot([price for _, _, price in blocks], served))
+    keep(model, NAME, "elastic_mw", model.network.base * served)
+
+
+report = reporter(NAME)

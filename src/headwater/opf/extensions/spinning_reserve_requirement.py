@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+from ._common import reporter
+from ._reserve import hold
 from ._schema import buses, each, number, objects, positive
+
+if TYPE_CHECKING:
+    from ..model import Model
 
 NAME = "spinning_reserve_requirement"
 GROUP = "constraints"
@@ -22,3 +29,11 @@ PARAMETERS = {
 }
 REQUIRED = ("unit_cap_mw", "requirement_mw")
 DEFINES = ("spinning",)
+
+
+def apply(model: Model, values: dict[str, Any]) -> None:
+    """Hold R_g with 0 <= R_g <= cap, p_g + R_g <= PMAX and sum R >= requirement."""
+    hold(model, "spinning", NAME, values)
+
+
+report = reporter(NAME)

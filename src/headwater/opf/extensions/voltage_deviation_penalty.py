@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+import casadi as ca
+
 from ._schema import choice, positive
+
+if TYPE_CHECKING:
+    from ..model import Model
 
 NAME = "voltage_deviation_penalty"
 GROUP = "objective"
@@ -13,3 +20,8 @@ PARAMETERS = {
     "unit": choice("Unit of beta", "$/p.u.^2"),
 }
 REQUIRED = ("beta",)
+
+
+def apply(model: Model, values: dict[str, Any]) -> None:
+    """Add beta sum_i (v_i - v_ref)^2 over the buses in service, per unit."""
+    model.program.cost(NAME, values["beta"] * ca.sumsqr(model.vm - values["v_ref"]))
