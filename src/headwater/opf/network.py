@@ -5,6 +5,8 @@ Everything is in per unit of the base power, angles in radians; `rows` lead back
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,6 +17,7 @@ from .case import PIECEWISE, Case, cost_points, cost_polynomial
 from .findings import Finding
 
 REFERENCE, ISOLATED = 3, 4
+UNLIMITED = 1e9  # MW, MVAr or MVA: a limit of this size stands for none
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,12 @@ class Network:
 
     Attributes
     ----------
-    case : Case
+    source : Case
+        The case; extensions read it as ``case``, which is noticed (see `watch`).
+    base : float
+        Base power, MVA.
+    numbers : int array (nb)
+        The file's bus numbers, in internal order.
     bus_rows, gen_rows, branch_rows : int arrays (nb), (ng), (nl)
         Rows of the case's tables.
     f, t, at : int arrays (nl), (nl), (ng)
@@ -34,10 +42,14 @@ class Network:
         One bus of every island.
     rated, angle_limited : int arrays
         Branches with a flow limit, and with a limit of the angle difference.
+    dispatchable : int array
+        Dispatchable loads: generators with PMIN < 0 = PMAX.
     findings : list of Finding
     """
 
-    case: Case
+    source: Case
+    base: float
+    numbers: np.ndarray
     bus_rows: np.ndarray
     gen_rows: np.ndarray
     branch_rows: np.ndarray
@@ -48,7 +60,22 @@ class Network:
     reference: np.ndarray
     rated: np.ndarray
     angle_limited: np.ndarray
+    dispatchable: np.ndarray
     findings: list[Finding] = field(default_factory=list)
+    watch: dict[str, bool] = field(default_factory=lambda: {"read": False}, repr=False)
+
+    @property
+    def case(self) -> Case:
+        """The case; reading it is noted, as a program built on its numbers holds for them only."""
+        self.watch["read"] = True
+        return self.source
+
+    @contextmanager
+    def unwatched(self) -> Iterator[None]:
+        """Read the case without a note: the reader follows it from solve to solve."""
+        before = self.watch["read"]
+        yield
+        self.watch["read"] = before
 
     @property
     def nb(self) -> int:
@@ -64,16 +91,6 @@ class Network:
     def nl(self) -> int:
         """Number of branches."""
         return len(self.branch_rows)
-
-    @property
-    def base(self) -> float:
-        """Base power, MVA."""
-        return self.case.base_mva
-
-    @property
-    def numbers(self) -> np.ndarray:
-        """The file's bus numbers, in internal order."""
-        return self.case.bus["BUS_I"].to_numpy()[self.bus_rows].astype(int)
 
     def bus_index(self, number: int) -> int:
         """Return the internal number of a bus by its number in the file.
@@ -130,8 +147,11 @@ def network_of(case: Case) -> Network:
     rate = branch["RATE_A"].to_numpy()[branch_rows]
     low = branch["ANGMIN"].to_numpy()[branch_rows]
     high = branch["ANGMAX"].to_numpy()[branch_rows]
+    pmin, pmax = (gen[name].to_numpy()[gen_rows] for name in ("PMIN", "PMAX"))
     return Network(
-        case=case,
+        source=case,
+        base=float(case.base_mva),
+        numbers=bus["BUS_I"].to_numpy()[bus_rows].astype(int),
         bus_rows=bus_rows,
         gen_rows=gen_rows,
         branch_rows=branch_rows,
@@ -140,8 +160,9 @@ def network_of(case: Case) -> Network:
         at=at,
         island=island,
         reference=reference,
-        rated=np.flatnonzero((rate > 0) & (rate < 1e9)),
+        rated=np.flatnonzero((rate > 0) & (rate < UNLIMITED)),
         angle_limited=np.flatnonzero(_limited(low, -1) | _limited(high, 1)),
+        dispatchable=np.flatnonzero((pmin < 0) & (pmax == 0)),
         findings=findings,
     )
 
@@ -200,11 +221,11 @@ def _references(
 
 def signature(network: Network) -> tuple:
     """Return what a built program depends on: cases that agree in it share one program."""
-    cost = network.case.gencost
+    cost = network.source.gencost
     orders = tuple(map(tuple, cost[:, [0, 3]]))
-    ng = len(network.case.gen)
+    ng = len(network.source.gen)
     pieces = tuple(
-        tuple(np.concatenate(cost_points(network.case, r)))
+        tuple(np.concatenate(cost_points(network.source, r)))
         for r in range(len(cost))
         if cost[r, 0] == PIECEWISE and r % ng in network.gen_rows
     )
@@ -215,8 +236,9 @@ def signature(network: Network) -> tuple:
         network.reference,
         network.rated,
         network.angle_limited,
+        network.dispatchable,
     )
-    return (orders, pieces, *(a.tobytes() for a in arrays))
+    return (network.base, orders, pieces, *(a.tobytes() for a in arrays))
 
 
 def parameters(case: Case, network: Network) -> dict[str, np.ndarray]:
@@ -238,7 +260,7 @@ def parameters(case: Case, network: Network) -> dict[str, np.ndarray]:
     found |= {name.lower(): bus[name].to_numpy() for name in ("VMAX", "VMIN")}
     found["va_ref"] = np.deg2rad(bus["VA"].to_numpy()[network.reference])
     for name in ("PMIN", "PMAX", "QMIN", "QMAX"):
-        found[name.lower()] = gen[name].to_numpy() / base
+        found[name.lower()] = _open(gen[name].to_numpy()) / base
     for name in ("BR_R", "BR_X", "BR_B"):
         found[name.lower()] = branch[name].to_numpy()
     tap = branch["TAP"].to_numpy()
@@ -253,6 +275,11 @@ def parameters(case: Case, network: Network) -> dict[str, np.ndarray]:
     if len(case.gencost) == 2 * len(case.gen):
         found["cost_q"] = _costs(case, network.gen_rows + len(case.gen))
     return found
+
+
+def _open(limit: np.ndarray) -> np.ndarray:
+    """Return limits of generators with infinity for the large numbers that stand for it."""
+    return np.where(np.abs(limit) >= UNLIMITED, np.copysign(np.inf, limit), limit)
 
 
 def _costs(case: Case, rows: np.ndarray) -> np.ndarray:

@@ -118,29 +118,34 @@ class Program:
         self._x.append(symbol)
         self.integer += [integer] * n
         self._start[name] = None if start is None else _column(start, n)
-        self.bound(name, lower, upper)
+        self.rebound(name, lower, upper)
         return symbol
 
-    def bound(self, name: str, lower: Any, upper: Any) -> None:
-        """Give a variable other bounds."""
+    def rebound(self, name: str, lower: Any, upper: Any) -> None:
+        """Replace the bounds of a variable."""
         n = self.names[name].stop - self.names[name].start
         self._lower[name], self._upper[name] = _column(lower, n), _column(upper, n)
         self._cache.clear()
 
-    def parameter(self, name: str, values: Any) -> ca.SX:
+    def parameter(
+        self, name: str, values: Any, source: Callable[[Any], Any] | None = None
+    ) -> ca.SX:
         """Add numbers that may change between solves.
 
         Parameters
         ----------
         name : str
-        values : array or callable
-            The numbers, or a function of the `Network` that returns them (called again for
-            every new case). Matrices keep their shape; their entries go by columns.
+        values : array
+            The numbers of the first solve. Matrices keep their shape; their entries go by columns.
+        source : callable, optional
+            Function of a `Network` that gives the numbers of another solve.
         """
         if name in self.default:
             raise ValueError(f"parameter {name!r} a second time")
         values = np.asarray(values, dtype=float)
         self.default[name] = values
+        if source is not None:
+            self.sources[name] = source
         flat = ca.SX.sym(name, values.size)
         self._p.append(flat)
         self._cache.clear()
@@ -174,6 +179,7 @@ class Program:
         """Add symbols (outputs, n) whose function is given later, in the fields of the block."""
         block = Block(ca.SX.sym(name, outputs, n))
         self.blocks.append(block)
+        self._cache.clear()
         return block
 
     # ---- reading ------------------------------------------------------------------------
@@ -181,7 +187,7 @@ class Program:
     @property
     def x(self) -> ca.SX:
         """All variables."""
-        return ca.vertcat(*self._x) if self._x else ca.SX(0, 1)
+        return self._once("x", lambda: ca.vertcat(*self._x) if self._x else ca.SX(0, 1))
 
     @property
     def z(self) -> ca.SX:
@@ -266,20 +272,19 @@ class Scope:
     def __init__(self, program: Program, prefix: str = "", hours: float = 1.0) -> None:
         self.root, self.prefix, self.hours = program, prefix, hours
 
-    def variable(self, name: str, n: int, *args: Any, **options: Any) -> ca.SX:
+    def variable(self, name: str, n: int, *bounds: Any, **options: Any) -> ca.SX:
         """As `Program.variable`."""
-        return self.root.variable(self.prefix + name, n, *args, **options)
+        return self.root.variable(self.prefix + name, n, *bounds, **options)
 
-    def bound(self, name: str, lower: Any, upper: Any) -> None:
-        """As `Program.bound`."""
-        self.root.bound(self.prefix + name, lower, upper)
+    def rebound(self, name: str, lower: Any, upper: Any) -> None:
+        """As `Program.rebound`."""
+        self.root.rebound(self.prefix + name, lower, upper)
 
-    def parameter(self, name: str, values: Any, network: Any = None) -> ca.SX:
-        """As `Program.parameter`; a callable `values` is called with the network at every solve."""
-        if callable(values):
-            self.root.sources[self.prefix + name] = values
-            values = values(network)
-        return self.root.parameter(self.prefix + name, values)
+    def parameter(
+        self, name: str, values: Any, source: Callable[[Any], Any] | None = None
+    ) -> ca.SX:
+        """As `Program.parameter`."""
+        return self.root.parameter(self.prefix + name, values, source)
 
     def constrain(self, family: str, expression: Any, lower: Any = -INF, upper: Any = INF) -> None:
         """As `Program.constrain`."""
@@ -290,16 +295,12 @@ class Scope:
         self.root.cone(vector, bound)
 
     def cost(self, part: str, expression: Any) -> None:
-        """As `Program.cost`, $/h; the sum over the hours of the period enters the objective."""
+        """As `Program.cost`, $/h; the objective gets it once for every hour."""
         self.root.cost(part, self.hours * expression)
 
     def lift(self, name: str, outputs: int, n: int) -> Block:
         """As `Program.lift`."""
         return self.root.lift(self.prefix + name, outputs, n)
-
-    def family(self, raw: Raw, name: str) -> np.ndarray:
-        """Return the duals of a family of this period."""
-        return raw.dual(self.prefix + name)
 
 
 def lifted_function(program: Program) -> ca.Function:

@@ -1,7 +1,10 @@
-"""Linear, quadratic and mixed-integer programs by HiGHS; cones, and hard QPs, by Clarabel.
+"""Linear and quadratic programs, with or without integers, read off the symbols once.
 
-The matrices of ``min x'Qx/2 + c'x + c0, lg <= A x + a <= ug, lx <= x <= ux`` are CasADi functions
-of the parameters, so a change of numbers costs an evaluation and a solve.
+    min 1/2 x' H(p) x + c(p)' x + c0(p),  lg <= A(p) x + b(p) <= ug,  lx <= x <= ux
+
+HiGHS solves them; where its quadratic method gives up, Clarabel does. HiGHS has no quadratic
+costs with integers: those are approached from below by tangents until the error of the cost is
+less than 1e-6 (outer approximation, M. A. Duran, I. E. Grossmann, Math. Program. 36, 1986).
 """
 
 from __future__ import annotations
@@ -16,287 +19,304 @@ from scipy import sparse
 
 from .program import Program, Raw
 
-HIGHS = {
-    highspy.HighsModelStatus.kOptimal: "optimal",
-    highspy.HighsModelStatus.kInfeasible: "infeasible",
-    highspy.HighsModelStatus.kUnbounded: "unbounded",
-    highspy.HighsModelStatus.kTimeLimit: "time_limit",
-    highspy.HighsModelStatus.kIterationLimit: "iteration_limit",
+TANGENT_ERROR, TANGENT_ROUNDS = 1e-6, 60
+MIP_GAP = 1e-7
+H = highspy.HighsModelStatus
+STATUS = {
+    H.kOptimal: "optimal",
+    H.kInfeasible: "infeasible",
+    H.kUnbounded: "unbounded",
+    H.kTimeLimit: "time_limit",
+    H.kIterationLimit: "iteration_limit",
 }
-CLARABEL = {
-    "Solved": "optimal",
-    "AlmostSolved": "optimal",
-    "PrimalInfeasible": "infeasible",
-    "AlmostPrimalInfeasible": "infeasible",
-    "DualInfeasible": "unbounded",
-    "AlmostDualInfeasible": "unbounded",
-    "MaxIterations": "iteration_limit",
-    "MaxTime": "time_limit",
-}
-TANGENT_ROUNDS, TANGENT_ERROR = 50, 1e-7
 
 
-@dataclass
-class Matrices:
-    """A program at parameter values."""
+@dataclass(frozen=True)
+class Data:
+    """A program as matrices; see the module."""
 
-    q: sparse.csc_matrix
+    hessian: sparse.csc_matrix
     c: np.ndarray
-    constant: float
+    c0: float
     a: sparse.csc_matrix
-    lower: np.ndarray
-    upper: np.ndarray
     lx: np.ndarray
     ux: np.ndarray
-
-    def objective(self, x: np.ndarray) -> float:
-        """Return the objective at x."""
-        return float(x @ (self.q @ x) / 2 + self.c @ x + self.constant)
+    lg: np.ndarray
+    ug: np.ndarray
 
 
-def is_quadratic(program: Program) -> bool:
-    """Return whether the objective is quadratic and all constraints are linear in x."""
-    return bool(ca.is_linear(program.g, program.x) and ca.is_quadratic(program.f, program.x))
+def degree(program: Program) -> int:
+    """Return 1 for a linear, 2 for a quadratic program with linear rows, 3 for all others."""
+    if program.blocks:
+        return 3
+    x = program.x
+    rows = ca.jacobian(program.g, x)
+    if ca.depends_on(ca.vertcat(*rows.nonzeros()), x):
+        return 3
+    slope = ca.gradient(program.f, x)
+    if not ca.depends_on(slope, x):
+        return 1
+    hessian = ca.jacobian(slope, x)
+    return 3 if ca.depends_on(ca.vertcat(*hessian.nonzeros()), x) else 2
 
 
-class LinearSolver:
-    """HiGHS and Clarabel for one linear or quadratic program.
+class Matrices:
+    """The matrices of a program as functions of its parameters."""
 
-    Parameters
-    ----------
-    program : Program
-    tolerance : float
-        Feasibility of rows and bounds.
-    time_limit_s : float
-    """
-
-    def __init__(self, program: Program, tolerance: float, time_limit_s: float) -> None:
+    def __init__(self, program: Program) -> None:
         self.program = program
-        self.tolerance, self.time_limit_s = tolerance, time_limit_s
-        self.bounds = program.bounds()
         x, p, f, g = program.x, program.p, program.f, program.g
-        zero = ca.SX.zeros(x.shape[0])
-        gradient = ca.gradient(f, x)
-        q = ca.jacobian(gradient, x)
-        at_zero = [ca.substitute(e, x, zero) for e in (gradient, f, g)]
-        outputs = [q, at_zero[0], at_zero[1], ca.jacobian(g, x), at_zero[2]]
-        self.matrices = ca.Function("matrices", [p], outputs)
+        zero = ca.SX.zeros(*x.shape)
+        slope = ca.gradient(f, x)
+        at_zero = ca.substitute([f, slope, g], [x], [zero])
+        parts = [ca.jacobian(slope, x), at_zero[1], at_zero[0], ca.jacobian(g, x), at_zero[2]]
+        # p alone enters: all parts are evaluated without x
+        self.function = ca.Function("matrices", [x, p], parts)
+        self.zero = np.zeros(x.shape[0])
+
+    def at(self, p: np.ndarray) -> Data:
+        """Return the matrices for the numbers `p`."""
+        hessian, c, c0, a, b = self.function(self.zero, p)
+        bounds = self.program.bounds(p)
+        shift = np.array(b).ravel()
+        return Data(
+            hessian=_sparse(hessian),
+            c=np.array(c).ravel(),
+            c0=float(c0),
+            a=_sparse(a),
+            lx=bounds["lx"],
+            ux=bounds["ux"],
+            lg=bounds["lg"] - shift,
+            ug=bounds["ug"] - shift,
+        )
+
+
+def _sparse(matrix: ca.DM) -> sparse.csc_matrix:
+    pattern = matrix.sparsity()
+    found = sparse.csc_matrix(
+        (np.array(matrix.nonzeros()), np.array(pattern.row()), np.array(pattern.colind())),
+        shape=matrix.shape,
+    )
+    found.eliminate_zeros()
+    return found
+
+
+class Linear:
+    """A program compiled for HiGHS."""
+
+    def __init__(
+        self, program: Program, tolerance: float, iterations: int, seconds: float | None
+    ) -> None:
+        self.program, self.tolerance, self.seconds = program, tolerance, seconds
+        self.matrices = Matrices(program)
         self.integer = np.array(program.integer, dtype=bool)
-        self.cones = None
-        if program.cones:
-            rows = [part for v, b in program.cones for part in (b, *ca.horzsplit(v))]
-            sizes = [(v.shape[0], v.shape[1] + 1) for v, _ in program.cones]
-            stacked = ca.vertcat(*rows)
-            offset = ca.substitute(stacked, x, zero)
-            self.cones = ca.Function("cones", [p], [ca.jacobian(stacked, x), offset])
-            self.cone_sizes = sizes
 
-    def at(self, values: np.ndarray) -> Matrices:
-        """Return the matrices for parameter values."""
-        q, c, constant, a, offset = self.matrices(values)
-        lx, ux, _, lg, ug = (np.array(part).ravel() for part in self.bounds(values))
-        offset = np.array(offset.full() if hasattr(offset, "full") else offset).ravel()
-        return Matrices(
-            _csc(q),
-            np.array(c.full()).ravel(),
-            float(constant),
-            _csc(a),
-            lg - offset,
-            ug - offset,
-            lx,
-            ux,
-        )
+    def solve(self, p: np.ndarray, start: Any = None) -> Raw:
+        """Solve with the numbers `p`."""
+        data = self.matrices.at(p)
+        if self.integer.any():
+            return self._integer(data, p)
+        solver = self._load(data, data.hessian)
+        solver.run()
+        status = STATUS.get(solver.getModelStatus(), "numerical_error")
+        if status == "numerical_error" and solver.getModelStatus() == H.kUnboundedOrInfeasible:
+            status = self._which(data)
+        raw = self._raw(solver, status, data, p)
+        if data.hessian.nnz and status in ("numerical_error", "iteration_limit", "unbounded"):
+            from .solve_conic import solve_data
 
-    def solve(self, values: np.ndarray) -> Raw:
-        """Solve for parameter values."""
-        m = self.at(values)
-        if np.any(m.lx > m.ux) or np.any(m.lower > m.upper):
-            return Raw("infeasible", np.full(len(m.lx), np.nan), solver="bounds")
-        if self.cones is not None:
-            return self._clarabel(m, values)
-        if self.integer.any() and m.q.nnz:
-            return self._tangents(m)
-        raw = self._highs(m)
-        if raw.status not in ("optimal", "infeasible", "unbounded", "time_limit") and not (
-            self.integer.any()
-        ):
-            return self._clarabel(m, values)
+            return solve_data(self.program, data, p, self.tolerance, self.seconds)
         return raw
 
-    def _highs(self, m: Matrices) -> Raw:
-        highs = highspy.Highs()
-        highs.setOptionValue("output_flag", False)
-        highs.setOptionValue("threads", 1)
-        highs.setOptionValue("time_limit", float(self.time_limit_s))
-        highs.setOptionValue("primal_feasibility_tolerance", max(self.tolerance, 1e-10))
-        highs.setOptionValue("dual_feasibility_tolerance", max(self.tolerance, 1e-10))
-        highs.setOptionValue("mip_rel_gap", 1e-9)
-        highs.setOptionValue("mip_abs_gap", 1e-9)
-        highs.passModel(_highs_model(m, self.integer))
-        highs.run()
-        status = HIGHS.get(highs.getModelStatus(), "numerical_error")
-        if highs.getModelStatus() == highspy.HighsModelStatus.kUnboundedOrInfeasible:
-            highs.setOptionValue("presolve", "off")
-            highs.run()
-            status = HIGHS.get(highs.getModelStatus(), "numerical_error")
-        solution, info = highs.getSolution(), highs.getInfo()
-        n_rows = m.a.shape[0]
-        rows = np.array(solution.row_dual) if len(solution.row_dual) else np.zeros(n_rows)
-        bounds = np.array(solution.col_dual) if len(solution.col_dual) else np.zeros(len(m.c))
-        iterations = max(0, info.simplex_iteration_count) + max(0, info.qp_iteration_count)
+    def _which(self, data: Data) -> str:
+        """Tell an infeasible program from an unbounded one: solve it without its objective."""
+        from dataclasses import replace
+
+        plain = replace(data, c=np.zeros_like(data.c))
+        solver = self._load(plain, sparse.csc_matrix(data.hessian.shape))
+        solver.run()
+        return "unbounded" if solver.getModelStatus() == H.kOptimal else "infeasible"
+
+    def _load(self, data: Data, hessian: sparse.csc_matrix) -> highspy.Highs:
+        solver = highspy.Highs()
+        for name, value in {
+            "log_to_console": False,
+            "output_flag": False,
+            "threads": 1,
+            "primal_feasibility_tolerance": max(self.tolerance, 1e-9),
+            "dual_feasibility_tolerance": 1e-9,
+            "mip_rel_gap": MIP_GAP,
+            "mip_abs_gap": 0.0,
+            "mip_feasibility_tolerance": 1e-9,
+        }.items():
+            solver.setOptionValue(name, value)
+        if self.seconds is not None:
+            solver.setOptionValue("time_limit", float(self.seconds))
+        model = highspy.HighsModel()
+        lp = model.lp_
+        lp.num_row_, lp.num_col_ = data.a.shape
+        lp.col_cost_, lp.offset_ = data.c, data.c0
+        lp.col_lower_, lp.col_upper_ = data.lx, data.ux
+        lp.row_lower_, lp.row_upper_ = data.lg, data.ug
+        lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+        lp.a_matrix_.start_, lp.a_matrix_.index_ = data.a.indptr, data.a.indices
+        lp.a_matrix_.value_ = data.a.data
+        integer = self.integer
+        if integer.any():
+            kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
+            extra = [kinds[0]] * (data.a.shape[1] - len(integer))
+            lp.integrality_ = [kinds[int(k)] for k in integer] + extra
+        if hessian.nnz:
+            lower = sparse.tril(hessian, format="csc")
+            model.hessian_.dim_ = hessian.shape[0]
+            model.hessian_.format_ = highspy.HessianFormat.kTriangular
+            model.hessian_.start_, model.hessian_.index_ = lower.indptr, lower.indices
+            model.hessian_.value_ = lower.data
+        solver.passModel(model)
+        return solver
+
+    def _raw(self, solver: highspy.Highs, status: str, data: Data, p: np.ndarray) -> Raw:
+        found, info = solver.getSolution(), solver.getInfo()
+        n, m = len(self.integer), len(self.program.bounds(p)["lg"])
+        x = np.array(found.col_value)[:n] if found.value_valid else np.full(n, np.nan)
+        duals = found.dual_valid
         return Raw(
-            status,
-            np.array(solution.col_value) if len(solution.col_value) else np.full(len(m.c), np.nan),
-            self.program.by_family(rows),
-            bounds,
-            "highs",
-            iterations + max(0, info.ipm_iteration_count),
+            status=status,
+            x=x,
+            p=p,
+            row_duals=np.array(found.row_dual)[:m] if duals else np.full(m, np.nan),
+            bound_duals=np.array(found.col_dual)[:n] if duals else np.full(n, np.nan),
+            solver="highs",
+            iterations=max(info.simplex_iteration_count, 0)
+            + max(info.ipm_iteration_count, 0)
+            + max(info.qp_iteration_count, 0),
+            program=self.program,
         )
 
-    def _tangents(self, m: Matrices) -> Raw:
-        """Solve a mixed-integer program with separable convex quadratic costs by tangents.
+    # ---- integers -------------------------------------------------------------------------
 
-        Every squared variable gets a cost variable above its tangents; tangents are added at
-        each solution until the costs differ by less than `TANGENT_ERROR`, relative.
-        """
-        diagonal = m.q.diagonal()
-        if abs(m.q - sparse.diags(diagonal)).max() > 0 or (diagonal < 0).any():
-            raise ValueError("integers with a cost that is not separable and convex")
-        squared = np.flatnonzero(diagonal)
-        n, k = len(m.c), len(squared)
-        span = np.linspace(0, 1, 5)
-        points = [
-            _finite(m.lx[i], -1) + s * (_finite(m.ux[i], 1) - _finite(m.lx[i], -1))
-            for i in squared
-            for s in span
-        ]
-        which = np.repeat(np.arange(k), len(span))
-        raw, total = Raw("numerical_error", np.full(n, np.nan)), 0
-        for _ in range(TANGENT_ROUNDS):
-            raw = self._with_cuts(m, squared, diagonal[squared], which, np.array(points))
-            total += raw.iterations
-            if raw.status != "optimal":
+    def _integer(self, data: Data, p: np.ndarray) -> Raw:
+        """Branch and bound; tangents in place of the squares; prices with the integers fixed."""
+        tangents = _Tangents(data)
+        rounds = 0
+        while True:
+            solver = self._load(tangents.data(), sparse.csc_matrix((0, 0)))
+            solver.run()
+            status = STATUS.get(solver.getModelStatus(), "numerical_error")
+            if solver.getModelStatus() == H.kUnboundedOrInfeasible:
+                status = self._which(data)
+            raw = self._raw(solver, status, data, p)
+            rounds += 1
+            if status != "optimal" or tangents.close(np.array(solver.getSolution().col_value)):
                 break
-            x, y = raw.x[:n], raw.x[n:]
-            true = diagonal[squared] * x[squared] ** 2 / 2
-            if (true - y).sum() <= TANGENT_ERROR * (1 + abs(m.objective(x))):
+            if rounds == TANGENT_ROUNDS:
+                raw.status = "iteration_limit"
                 break
-            which = np.concatenate([which, np.arange(k)])
-            points = [*points, *x[squared]]
-        raw.x, raw.bound_duals, raw.iterations = raw.x[:n], raw.bound_duals[:n], total
-        raw.solver = "highs, tangents of the squared costs"
-        return raw
+        return self._fixed(data, p, raw) if raw.status == "optimal" else raw
 
-    def _with_cuts(
-        self, m: Matrices, squared: np.ndarray, h: np.ndarray, which: np.ndarray, at: np.ndarray
-    ) -> Raw:
-        """Solve with y_i >= h_i a x_i - h_i a^2 / 2 for every tangent point a."""
-        n, k, rows = len(m.c), len(squared), np.arange(len(which))
-        slope = h[which] * at
-        cuts_x = sparse.csc_matrix((-slope, (rows, squared[which])), shape=(len(rows), n))
-        cuts_y = sparse.csc_matrix((np.ones(len(rows)), (rows, which)), shape=(len(rows), k))
-        a = sparse.bmat([[m.a, None], [cuts_x, cuts_y]], format="csc")
-        wide = Matrices(
-            sparse.csc_matrix((n + k, n + k)),
-            np.concatenate([m.c, np.ones(k)]),
-            m.constant,
-            a,
-            np.concatenate([m.lower, -h[which] * at**2 / 2]),
-            np.concatenate([m.upper, np.full(len(rows), np.inf)]),
-            np.concatenate([m.lx, np.zeros(k)]),
-            np.concatenate([m.ux, np.full(k, np.inf)]),
-        )
-        kept, self.integer = self.integer, np.concatenate([self.integer, np.zeros(k, dtype=bool)])
-        try:
-            return self._highs(wide)
-        finally:
-            self.integer = kept
+    def _fixed(self, data: Data, p: np.ndarray, raw: Raw) -> Raw:
+        """Solve once more with the integers at their values: exact costs, and prices."""
+        from dataclasses import replace
 
-    def _clarabel(self, m: Matrices, values: np.ndarray) -> Raw:
-        import clarabel
+        whole = np.round(raw.x[self.integer])
+        low, high = data.lx.copy(), data.ux.copy()
+        low[self.integer] = high[self.integer] = whole
+        fixed = Linear.__new__(Linear)
+        fixed.__dict__.update(self.__dict__)
+        fixed.integer = np.zeros_like(self.integer)
+        changed = replace(data, lx=low, ux=high)
+        fixed.matrices = _Given(changed)
+        again = fixed.solve(p)
+        again.iterations += raw.iterations
+        return again if again.status == "optimal" else raw
 
-        n = len(m.c)
-        eye = sparse.identity(n, format="csc")
-        equal = m.lower == m.upper
-        above = np.isfinite(m.upper) & ~equal
-        below = np.isfinite(m.lower) & ~equal
-        has_ux, has_lx = np.isfinite(m.ux), np.isfinite(m.lx)
-        blocks = [m.a[equal], m.a[above], -m.a[below], eye[has_ux], -eye[has_lx]]
-        sides = [m.upper[equal], m.upper[above], -m.lower[below], m.ux[has_ux], -m.lx[has_lx]]
-        cones: list[Any] = [clarabel.ZeroConeT(int(equal.sum()))]
-        cones.append(clarabel.NonnegativeConeT(sum(len(s) for s in sides[1:])))
-        if self.cones is not None:
-            jacobian, offset = self.cones(values)
-            order = _interleaved(self.cone_sizes)
-            blocks.append(-_csc(jacobian)[order])
-            sides.append(np.array(offset.full()).ravel()[order])
-            cones += [
-                clarabel.SecondOrderConeT(d) for rows, d in self.cone_sizes for _ in range(rows)
-            ]
-        settings = clarabel.DefaultSettings()
-        settings.verbose = False
-        settings.max_threads = 1
-        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = min(self.tolerance, 1e-8)
-        settings.max_iter = 400
-        settings.time_limit = float(self.time_limit_s)
-        q = sparse.triu(m.q, format="csc")
-        a = sparse.vstack(blocks, format="csc")
-        found = clarabel.DefaultSolver(q, m.c, a, np.concatenate(sides), cones, settings).solve()
-        z = np.array(found.z)
-        ends = np.cumsum([0, *(len(s) for s in sides)])
-        rows = np.zeros(m.a.shape[0])
-        for part, sign, block in ((equal, -1, 0), (above, -1, 1), (below, 1, 2)):
-            rows[part] += sign * z[ends[block] : ends[block + 1]]
-        bounds = np.zeros(n)
-        bounds[has_ux] -= z[ends[3] : ends[4]]
-        bounds[has_lx] += z[ends[4] : ends[5]]
-        return Raw(
-            CLARABEL.get(str(found.status), "numerical_error"),
-            np.array(found.x),
-            self.program.by_family(rows),
-            bounds,
-            "clarabel",
-            int(found.iterations),
+
+class _Given:
+    """Matrices that are there already."""
+
+    def __init__(self, data: Data) -> None:
+        self.data = data
+
+    def at(self, p: np.ndarray) -> Data:
+        return self.data
+
+
+class _Tangents:
+    """A convex quadratic cost as epigraphs: 1/2 x'Hx = sum_i s_i with s_i >= y_i^2, y = R x."""
+
+    def __init__(self, data: Data) -> None:
+        self.base = data
+        self.factor = _factor(data.hessian)
+        k, n = self.factor.shape
+        self.rows: list[tuple[int, float]] = []
+        self.k, self.n = k, n
+
+    def data(self) -> Data:
+        base, k = self.base, self.k
+        if not k:
+            return base
+        # s_i >= 2 y0 y_i - y0^2
+        cuts = self.rows
+        i = np.array([c[0] for c in cuts], dtype=int)
+        y0 = np.array([c[1] for c in cuts])
+        left = sparse.diags(2 * y0) @ self.factor[i] if len(cuts) else None
+        wide = sparse.hstack([base.a, sparse.csc_matrix((base.a.shape[0], k))])
+        if left is not None:
+            pick = sparse.csr_matrix((np.ones(len(i)), (np.arange(len(i)), i)), (len(i), k))
+            wide = sparse.vstack([wide, sparse.hstack([-left, pick])])
+        return Data(
+            hessian=sparse.csc_matrix((0, 0)),
+            c=np.r_[base.c, np.ones(k)],
+            c0=base.c0,
+            a=sparse.csc_matrix(wide),
+            lx=np.r_[base.lx, np.zeros(k)],
+            ux=np.r_[base.ux, np.full(k, np.inf)],
+            lg=np.r_[base.lg, -(y0**2)],
+            ug=np.r_[base.ug, np.full(len(i), np.inf)],
         )
 
-
-def _finite(value: float, sign: int) -> float:
-    return value if np.isfinite(value) else sign * 100.0
-
-
-def _interleaved(sizes: list[tuple[int, int]]) -> np.ndarray:
-    """Return the order that puts the entries of each cone beside each other."""
-    order, start = [], 0
-    for rows, dimension in sizes:
-        block = start + np.arange(rows * dimension).reshape(dimension, rows)
-        order.append(block.T.ravel())
-        start += rows * dimension
-    return np.concatenate(order)
+    def close(self, x: np.ndarray) -> bool:
+        """Return whether the cost is met; where not, add tangents at x."""
+        if not self.k:
+            return True
+        y, s = self.factor @ x[: self.n], x[self.n :]
+        gap = np.maximum(y**2 - s, 0)
+        total = abs(self.base.c0 + self.base.c @ x[: self.n] + (y**2).sum())
+        if gap.sum() <= TANGENT_ERROR * 0.1 * max(total, 1e-6):
+            return True
+        self.rows += [(int(i), float(y[i])) for i in np.flatnonzero(gap > 1e-12 * max(total, 1))]
+        return False
 
 
-def _csc(matrix: Any) -> sparse.csc_matrix:
-    matrix = ca.DM(matrix)
-    columns, rows = matrix.sparsity().get_ccs()
-    return sparse.csc_matrix((np.array(matrix.nonzeros()), rows, columns), shape=matrix.shape)
+def _factor(hessian: sparse.csc_matrix) -> sparse.csr_matrix:
+    """Return R with 1/2 H = R'R.
 
-
-def _highs_model(m: Matrices, integer: np.ndarray) -> highspy.HighsModel:
-    model = highspy.HighsModel()
-    lp = model.lp_
-    lp.num_col_, lp.num_row_ = len(m.c), m.a.shape[0]
-    lp.col_cost_, lp.col_lower_, lp.col_upper_ = m.c, m.lx, m.ux
-    lp.row_lower_, lp.row_upper_ = m.lower, m.upper
-    lp.offset_ = m.constant
-    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    lp.a_matrix_.start_, lp.a_matrix_.index_ = m.a.indptr, m.a.indices
-    lp.a_matrix_.value_ = m.a.data
-    if integer.any():
-        kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
-        lp.integrality_ = [kinds[int(k)] for k in integer]
-    if m.q.nnz:
-        lower = sparse.tril(m.q, format="csc")
-        hessian = model.hessian_
-        hessian.dim_ = len(m.c)
-        hessian.format_ = highspy.HessianFormat.kTriangular
-        hessian.start_, hessian.index_, hessian.value_ = lower.indptr, lower.indices, lower.data
-    return model
+    Raises
+    ------
+    ValueError
+        If H is not positive semidefinite.
+    """
+    if not hessian.nnz:
+        return sparse.csr_matrix((0, hessian.shape[1]))
+    n = hessian.shape[0]
+    diagonal = hessian.diagonal()
+    touched = np.unique(np.r_[sparse.triu(hessian, 1).nonzero()])
+    alone = np.setdiff1d(np.flatnonzero(diagonal), touched)
+    if np.any(diagonal[alone] < 0):
+        raise ValueError("the cost is not convex")
+    rows = [
+        sparse.csr_matrix(
+            (np.sqrt(diagonal[alone] / 2), (np.arange(len(alone)), alone)), (len(alone), n)
+        )
+    ]
+    if len(touched):
+        values, vectors = np.linalg.eigh(hessian[np.ix_(touched, touched)].toarray() / 2)
+        if values.min() < -1e-9 * values.max():
+            raise ValueError("the cost is not convex")
+        keep = values > 1e-12 * values.max()
+        dense = (vectors[:, keep] * np.sqrt(values[keep])).T
+        place = sparse.csr_matrix(
+            (np.ones(len(touched)), (np.arange(len(touched)), touched)), (len(touched), n)
+        )
+        rows.append(sparse.csr_matrix(dense) @ place)
+    return sparse.csr_matrix(sparse.vstack(rows))
