@@ -37,6 +37,8 @@ group variables, then constraints, then objective. A `model` has
     ``pg + expression <= pmax`` and ``pg - expression >= pmin``; several add up.
 ``commit(u)``
     `u` binary over generators: pmin u <= pg <= pmax u, fixed cost c0 u.
+``angle_slack`` (SX column over branches)
+    widens the limits of the angle difference: an open branch has none.
 ``closed`` (SX column over branches)
     an extension that opens branches puts its variable there, so that the independent check
     knows; its own constraints bring the flow ``pf`` of an open branch to zero.
@@ -118,7 +120,7 @@ class Model:
             self.rate[n.rated.tolist()] = data["rate"]
         self.injection_p, self.injection_q = SX.zeros(n.nb), SX.zeros(n.nb)
         self.rate_margin, self.rate_slack = SX.zeros(n.nl), SX.zeros(n.nl)
-        self.closed = SX.ones(n.nl)
+        self.angle_slack, self.closed = SX.zeros(n.nl), SX.ones(n.nl)
         self.up, self.down = SX.zeros(n.ng), SX.zeros(n.ng)
         self.costs = GenerationCost(self)
         self.pg = self.program.variable("pg", n.ng, self.pmin, self.pmax)
@@ -236,10 +238,14 @@ class Model:
     def angle_limits(self, difference: SX) -> None:
         """Limit the angle difference of branches."""
         chosen = self.network.angle_limited.tolist()
-        if chosen:
-            self.program.constrain(
-                "angle", difference[chosen], self.data["angmin"], self.data["angmax"]
-            )
+        if not chosen:
+            return
+        difference, slack = difference[chosen], self.angle_slack[chosen]
+        if slack.is_zero():
+            self.program.constrain("angle", difference, self.data["angmin"], self.data["angmax"])
+        else:
+            self.program.constrain("angle", difference + slack, lower=self.data["angmin"])
+            self.program.constrain("angle", difference - slack, upper=self.data["angmax"])
 
     def constant_power_factor(self) -> None:
         """Tie reactive to real power of dispatchable loads (MATPOWER User's Manual, 6.4.2)."""
