@@ -69,7 +69,7 @@ class Field:
 
 def _costs() -> list[Field]:
     words = ("constant", "linear", "quadratic", "cubic")
-    units = ("$/h", "$/MWh", "$/MW^2h", "$/MW^3h")
+    units = ("$/h", "$/MWh", "$/MW^2 per hour", "$/MW^3 per hour")
     return [
         Field("gen", f"COST_C{k}", f"{words[k]} cost coefficient", units[k], -1e9, 1e9)
         for k in range(4)

@@ -55,6 +55,12 @@ class Target:
     findings: tuple[Finding, ...] = ()
 
 
+def closest(word: Any, known: Iterable[str]) -> str:
+    """Return a hint with the known word that is meant, empty where none is close."""
+    hint = nearest(str(word), known)
+    return "" if hint.startswith("known") else hint
+
+
 def number(value: Any) -> str:
     """Return a number as short text with up to ten digits."""
     return f"{value:.10g}" if isinstance(value, int | float | np.floating) else repr(value)
@@ -95,20 +101,20 @@ def read_change(item: Any, where: str, binding: bool = False) -> Field:
                 f"{where}, {key}",
                 repr(item[key]),
                 ", ".join(allowed),
-                nearest(str(key), allowed),
+                closest(key, allowed),
             )
     component = item.get("component")
     if component not in COMPONENTS:
-        hint = nearest(str(component), COMPONENTS)
+        hint = closest(component, COMPONENTS)
         raise Fault("unknown_component", where, repr(component), "bus, gen or branch", hint)
+    for key in COMMON[1:5]:
+        if key in item:
+            _check_key(item[key], component, key, where)
     needed = ["fbus", "tbus"] if component == "branch" else ["bus"]
     needed += ["field", *(["direction"] if binding else PARAMETER)]
     for key in needed:
         if key not in item:
             raise Fault("missing_key", where, f"no {key!r}", "each of " + ", ".join(needed))
-    for key in COMMON[1:5]:
-        if key in item:
-            _check_key(item[key], component, key, where)
     if binding:
         _choice(item["direction"], DIRECTIONS, "unknown_direction", f"{where}, direction")
     else:
@@ -118,7 +124,7 @@ def read_change(item: Any, where: str, binding: bool = False) -> Field:
 
 def _choice(value: Any, known: Iterable[str], code: str, where: str) -> None:
     if value not in tuple(known):
-        raise Fault(code, where, repr(value), " or ".join(known), nearest(str(value), known))
+        raise Fault(code, where, repr(value), " or ".join(known), closest(value, known))
 
 
 def _check_key(value: Any, component: str, key: str, where: str) -> None:
@@ -145,7 +151,7 @@ def _field(component: str, name: Any, where: str) -> Field:
     elif name in ALIASES:
         hint = f"Write {ALIASES[name]}: the coefficient of P^{str(name)[-1]}."
     else:
-        hint = nearest(str(name), names(component))
+        hint = closest(name, names(component))
     raise Fault("unknown_field", where, repr(name), ", ".join(names(component)), hint)
 
 

@@ -146,12 +146,7 @@ class _Work:
 
     def read(self, target: Target) -> np.ndarray:
         """Return the present numbers of a field."""
-        if target.field.power is None:
-            table = self.tables.get(
-                target.field.component, getattr(self.case, target.field.component)
-            )
-            return table[target.field.name].to_numpy()[target.rows]
-        return read_cost(self.tables.get("gencost", self.case.gencost), target, self.case)
+        return current(self.now(), target)
 
     def write(self, target: Target, new: np.ndarray) -> None:
         """Write numbers of a field."""
@@ -176,6 +171,13 @@ class _Work:
         if not target.field.switch and len(off) and off.all():
             hint = "Put it into service, or change another one."
             self.warn("no_effect", target, f"{target.label} out of service", "one in service", hint)
+
+
+def current(case: Case, target: Target) -> np.ndarray:
+    """Return the numbers of a field in a network."""
+    if target.field.power is not None:
+        return read_cost(case.gencost, target, case)
+    return getattr(case, target.field.component)[target.field.name].to_numpy()[target.rows]
 
 
 def _place(case: Case, target: Target) -> str:
