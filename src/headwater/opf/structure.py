@@ -60,8 +60,8 @@ def check(structure: Structure, case: Case | None = None) -> list[Finding]:
         Errors with the codes ``unknown_key``, ``unknown_formulation``, ``unknown_extension``,
         ``wrong_group``, ``unknown_operation``, ``unknown_parameter``, ``missing_parameter``,
         ``parameter_out_of_range``, ``parameter_type``, ``extension_not_applicable``,
-        ``variable_defined_twice``, ``extension_needed``, and with a case ``list_length``,
-        ``unknown_bus``, ``unknown_branch``.
+        ``variable_defined_twice``, ``extension_needed``, ``extensions_exclude_each_other``, and
+        with a case ``list_length``, ``unknown_bus``, ``unknown_branch``.
     """
     found = list(_frame(structure))
     known = []
@@ -252,6 +252,14 @@ def _together(known: list[tuple[str, Mapping[str, Any]]]) -> Iterator[Finding]:
             expected = " or ".join(needed)
             where = f"{place}, {module.NAME}"
             yield _error("extension_needed", where, "it alone", f"{expected} beside it")
+        for other in names & set(getattr(module, "EXCLUDES", ())):
+            yield _error(
+                "extensions_exclude_each_other",
+                f"{place}, {module.NAME}",
+                f"beside {other}",
+                f"{module.NAME} without {other}",
+                "The factors of a network hold for one set of closed branches. Leave one out.",
+            )
         for variable in getattr(module, "DEFINES", (module.NAME,)):
             if variable in defined:
                 other = ", ".join(defined[variable])

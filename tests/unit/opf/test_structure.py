@@ -162,6 +162,13 @@ def test_two_extensions_that_define_the_same_variable():
     assert codes(structure(objective=[PENALTY, PENALTY])) == ["variable_defined_twice"]
 
 
+def test_factors_of_a_fixed_network_exclude_switching():
+    switching = {"name": "transmission_switching", "max_open": 1}
+    secure = structure(constraints=[{"name": "n1_security"}], variables=[switching])
+    found = only(secure)
+    assert found.code == "extensions_exclude_each_other" and "n1_security" in found.message
+
+
 def test_what_needs_a_companion_says_which():
     ramp = {"op": "add", "name": "ramp_limits", "up_mw": 10}
     found = only(structure(constraints=[ramp]))

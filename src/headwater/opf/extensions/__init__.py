@@ -4,11 +4,20 @@ A module of this package is an extension when its name does not begin with an un
 
 ``NAME`` (str), ``GROUP`` (``objective``, ``constraints`` or ``variables``), ``APPLIES_TO``
 (formulations), ``PARAMETERS`` (JSON schema of each parameter, its unit in the description),
-``REQUIRED`` (names of those without a default) and ``apply(model, values)``; and, where it is
-so, ``DEFINES`` (variables it defines, two extensions with one in common exclude each other),
-``NEEDS`` (one of these extensions has to be there too), ``OPERATIONS`` (the default first),
-``couple(models, values)`` for what ties the periods of a horizon together and
-``report(model, raw)`` for the extras of a solution.
+``REQUIRED`` (names of those without a default) and ``apply(model, values)``. Where it is so:
+
+``DEFINES``
+    variables it defines; two extensions with one in common exclude each other.
+``NEEDS``, ``EXCLUDES``
+    one of these extensions has to be there too, none of these may.
+``OPERATIONS``
+    what ``op`` may be, the default first.
+``couple(models, values)``
+    ties the periods of a horizon together.
+``refine(models, values, raw) -> bool``
+    adds rows that a solution violates.
+``report(model, raw)``
+    the extras of a solution.
 """
 
 from __future__ import annotations

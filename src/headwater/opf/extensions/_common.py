@@ -63,11 +63,11 @@ def per_row(network: Network, value: Any, of: str = "gen") -> np.ndarray:
     rows = network.gen_rows if of == "gen" else network.bus_rows
     if np.ndim(value) == 0:
         return np.full(len(rows), float(value))
-    count = len(getattr(network.case, of))
+    count = len(getattr(network.source, of))
     if len(value) != count:
         raise InputError(
             None,
-            f"structure, {network.case.name}",
+            f"structure, {network.source.name}",
             f"{len(value)} entries",
             f"{count}, one for each {of} row",
         )
@@ -128,7 +128,7 @@ def bus_index(network: Network, number: int, where: str) -> int:
             None,
             f"unknown_bus, {where}",
             f"bus {number}",
-            f"a bus in service of {network.case.name}",
+            f"a bus in service of {network.source.name}",
         ) from None
 
 
@@ -146,7 +146,7 @@ def branch_indices(
     """
     if isinstance(wanted, str):
         return np.arange(network.nl)
-    ends = network.case.branch[["F_BUS", "T_BUS"]].to_numpy(int)
+    ends = network.source.branch[["F_BUS", "T_BUS"]].to_numpy(int)
     inside = {int(row): k for k, row in enumerate(network.branch_rows)}
     found: list[int] = []
     for one in wanted:
@@ -157,7 +157,7 @@ def branch_indices(
         if not rows:
             name = f"branch {one['fbus']}-{one['tbus']}"
             raise InputError(
-                None, f"unknown_branch, {where}", name, f"a branch of {network.case.name}"
+                None, f"unknown_branch, {where}", name, f"a branch of {network.source.name}"
             )
         found += [inside[k] for k in rows if k in inside]
     return np.asarray(sorted(set(found)), dtype=int)
@@ -165,7 +165,7 @@ def branch_indices(
 
 def branch_names(network: Network, index: Sequence[int] | np.ndarray) -> list[str]:
     """Return branches as ``from-to`` in the file's bus numbers, ``(row)`` where parallel."""
-    ends = network.case.branch[["F_BUS", "T_BUS"]].to_numpy(int)
+    ends = network.source.branch[["F_BUS", "T_BUS"]].to_numpy(int)
     pairs = [frozenset(map(int, e)) for e in ends]
     names = []
     for k in network.branch_rows[np.asarray(index, dtype=int)]:

@@ -42,6 +42,7 @@ PARAMETERS = {
 }
 REQUIRED = ("bus", "mean_mw", "std_mw", "epsilon")
 DEFINES = ("rate_margin",)
+EXCLUDES = ("transmission_switching",)
 
 
 def apply(model: Model, values: dict[str, Any]) -> None:

@@ -33,6 +33,7 @@ PARAMETERS = {
 }
 REQUIRED = ("buses", "delta_mw")
 DEFINES = ("rate_margin",)
+EXCLUDES = ("transmission_switching",)
 
 
 def apply(model: Model, values: dict[str, Any]) -> None:

@@ -1,8 +1,28 @@
-"""Units are switched on and off, with minimum times and start costs."""
+"""Units are switched on and off, with minimum times and start costs.
+
+States u, starts v and stops w (D. Rajan, S. Takriti, IBM Research Report RC23628, 2005):
+
+    u_t - u_(t-1) = v_t - w_t,  PMIN u <= p <= PMAX u,
+    sum of v over the last min_up hours <= u_t,  sum of w over the last min_down hours <= 1 - u_t.
+
+The constant c0 of a cost curve counts while a unit is on. Given binary states, starts and stops
+need not be declared integer.
+"""
 
 from __future__ import annotations
 
-from ._schema import each, positive
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import casadi as ca
+import numpy as np
+
+from ._common import column, dot, keep, kept, per_row, reporter
+from ._schema import each, listed, positive
+
+if TYPE_CHECKING:
+    from ..model import Model
 
 NAME = "unit_commitment"
 GROUP = "variables"
@@ -19,6 +39,61 @@ PARAMETERS = {
         "description": "State before the first period, in file order; free by default",
         "x-each": "gen",
     },
+    "initial_hours": listed(
+        positive("Hours in that state before the first period; long enough by default", "h")
+    ),
 }
 REQUIRED = ()
 DEFINES = ("commitment",)
+
+
+def apply(model: Model, values: dict[str, Any]) -> None:
+    """Make the range of every unit, and its constant cost, depend on its state."""
+    on = model.program.variable("on", model.network.ng, 0, 1, start=1.0, integer=True)
+    model.commit(on)
+    keep(model, NAME, "on", on)
+
+
+def couple(models: Sequence[Model], values: dict[str, Any]) -> None:
+    """Add starts and stops between the periods, their costs and their minimum times."""
+    n, hours = models[0].network, models[0].hours
+    on = [kept(m, NAME, "on") for m in models]
+    before: list[Any] = [None, *on[:-1]]
+    if "initial_on" in values:
+        before[0] = column(per_row(n, values["initial_on"]))
+        _held(models, on, values)
+    starts, stops = [], []
+    for model, now, was in zip(models, on, before, strict=True):
+        most = 0.0 if was is None else 1.0
+        starts.append(model.program.variable("start", n.ng, 0.0, most))
+        stops.append(model.program.variable("stop", n.ng, 0.0, most))
+        if was is not None:
+            model.program.constrain("switch", now - was - starts[-1] + stops[-1], 0.0, 0.0)
+        keep(model, NAME, "start", starts[-1])
+        keep(model, NAME, "stop", stops[-1])
+    for events, key, column_of in ((starts, "startup_cost", 1), (stops, "shutdown_cost", 2)):
+        price = per_row(n, values.get(key, n.case.gencost[: len(n.case.gen), column_of]))
+        for model, event in zip(models, events, strict=True):
+            model.program.root.cost(key, dot(price, event))
+    for g in range(n.ng):
+        for events, key, sign in ((starts, "min_up_h", 1), (stops, "min_down_h", -1)):
+            count = math.ceil(per_row(n, values[key])[g] / hours - 1e-9)
+            for t in range(len(models) if count > 1 else 0):
+                recent = sum((events[s][g] for s in range(max(0, t - count + 1), t + 1)), ca.SX(0))
+                state = on[t][g] if sign > 0 else 1 - on[t][g]
+                models[t].program.constrain(key, recent - state, upper=0.0)
+
+
+def _held(models: Sequence[Model], on: list[ca.SX], values: dict[str, Any]) -> None:
+    """Keep a unit in its first state for the rest of its minimum time."""
+    n, hours = models[0].network, models[0].hours
+    state = per_row(n, values["initial_on"])
+    since = per_row(n, values.get("initial_hours", np.inf))
+    least = np.where(state > 0.5, per_row(n, values["min_up_h"]), per_row(n, values["min_down_h"]))
+    for t, model in enumerate(models):
+        held = np.flatnonzero(least - since > t * hours + 1e-9)
+        for g in held:
+            model.program.constrain("initial", on[t][int(g)], state[g], state[g])
+
+
+report = reporter(NAME)
