@@ -403,6 +403,32 @@ rule evaluate_stability:
         "../scripts/counts/evaluate_stability.py"
 
 
+rule evaluate_draws:
+    input:
+        cube="<results>/counts/{dataset}/cube.nc",
+        model="<results>/counts/{dataset}/chosen/params.pt",
+    output:
+        scores="<results>/counts/{dataset}/draws.tsv",
+    log:
+        "<results>/logs/counts/evaluate_draws/{dataset}.log",
+    benchmark:
+        "<results>/benchmarks/counts/evaluate_draws/{dataset}.jsonl"
+    conda:
+        "../../envs/counts.yaml"
+    threads: 1
+    resources:
+        mem_mb=res("table", "mem_mb"),
+        runtime=res("table", "runtime"),
+    params:
+        dataset=lambda wildcards: wildcards.dataset,
+        seed=seed_of("evaluate_draws"),
+        code=code_of("headwater.counts.draws"),
+    message:
+        "Comparing counts drawn from the model of {wildcards.dataset} with the data"
+    script:
+        "../scripts/counts/evaluate_draws.py"
+
+
 rule evaluate_recovery:
     input:
         cube="<results>/counts/{dataset}/cube.nc",
@@ -442,6 +468,7 @@ rule evaluate_forecasts:
     output:
         scores="<results>/counts/{dataset}/forecasts.tsv",
         detail="<results>/counts/{dataset}/forecast_detail.tsv",
+        tests="<results>/counts/{dataset}/forecast_tests.tsv",
         pit="<results>/counts/{dataset}/pit.tsv",
     log:
         "<results>/logs/counts/evaluate_forecasts/{dataset}.log",
@@ -457,7 +484,7 @@ rule evaluate_forecasts:
         dataset=lambda wildcards: wildcards.dataset,
         model=lambda wildcards: f"plnica_{forecast_models(wildcards.dataset)[0]}",
         seed=seed_of("evaluate_forecasts"),
-        code=code_of("headwater.counts.scores"),
+        code=code_of("headwater.counts.scores", "headwater.counts.paired"),
     message:
         "Scoring the forecasts of {wildcards.dataset} on held-out series"
     script:
@@ -700,6 +727,8 @@ rule report_counts:
         checks=[f"<results>/counts/{name}/check.json" for name in REPORT_SETS],
         selected=[f"<results>/counts/{name}/selected.yaml" for name in REPORT_SETS],
         fits=[f"<results>/counts/{name}/chosen/fit.json" for name in REPORT_SETS],
+        folds=[f"<results>/counts/{name}/folds.json" for name in REPORT_SETS],
+        tests=[f"<results>/counts/{name}/forecast_tests.tsv" for name in REPORT_SETS],
     output:
         page=report(
             "<results>/counts/report/index.html",

@@ -225,6 +225,7 @@ def score_parts(dataset):
         "held_out",
         "forecasts",
         "stability_scores",
+        "draws",
         *(["recovery"] if has_truth(dataset) else []),
     ]
 

@@ -38,17 +38,13 @@ from headwater.core.reproducibility import reproducibility
 from headwater.core.style import Plot
 
 from .figures import perturbation, score_bars
+from .report_notes import FORECAST, draws_note, fit_note, folds_note, tests_table
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
 # Metrics of the head tables; what metrics.tsv does not hold is not shown.
-FORECAST = (
-    Measure("deviance", "Poisson deviance", False, "nat per entry"),
-    Measure("mae_log1p", "MAE of log(1 + count)"),
-    Measure("aitchison", "Aitchison distance"),
-)
 RECOVERY = (
     Measure("mixing_cosine", "matched |cos| of the mixing", True),
     Measure("source_mcc", "source MCC", True),
@@ -93,6 +89,8 @@ class DatasetReport:
         One row for each start: which, its bound, whether it won.
     warnings, notes : sequence of str
         Warnings go into the box; notes are paragraphs.
+    tests : DataFrame, optional
+        Of `paired.forecast_tests`.
     """
 
     name: str
@@ -104,6 +102,7 @@ class DatasetReport:
     starts: pd.DataFrame | None = None
     warnings: Sequence[str] = ()
     notes: Sequence[str] = ()
+    tests: pd.DataFrame | None = None
 
 
 def build_page(
@@ -262,7 +261,8 @@ def _summary(
 
 def _dataset(report: DatasetReport, metrics: pd.DataFrame) -> list[Block]:
     about = [str(report.cube.attrs[k]) for k in ("source", "licence") if report.cube.attrs.get(k)]
-    blocks: list[Block] = [Text([". ".join(about), *report.notes] if about else report.notes)]
+    notes = [". ".join(about), *report.notes, draws_note(metrics, report.name)]
+    blocks: list[Block] = [Text([n for n in notes if n])]
     blocks.append(data_card(report.cube))
     blocks.append(
         Notes("Warnings", report.warnings, empty="The checks of data and fit found nothing.")
@@ -275,7 +275,11 @@ def _dataset(report: DatasetReport, metrics: pd.DataFrame) -> list[Block]:
         if title == "The fit" and report.starts is not None:
             inside.append(_starts(report))
         if title == "Forecasts":
-            inside = [*_head_tables(report, metrics, FORECAST), *inside]
+            inside = [
+                *_head_tables(report, metrics, FORECAST),
+                *tests_table(report.tests, report.name),
+                *inside,
+            ]
         if title == "Against the truth":
             inside = [*_head_tables(report, metrics, RECOVERY), *inside]
         if inside:
@@ -314,6 +318,8 @@ def dataset_report(
     check: Mapping[str, Any],
     selected: Mapping[str, Any],
     fit: Mapping[str, Any],
+    folds: Mapping[str, Any],
+    tests: pd.DataFrame,
     figures: Sequence[Figure],
 ) -> DatasetReport:
     """Return what the page shows of a data set from the files of its stages.
@@ -324,6 +330,10 @@ def dataset_report(
         name, title, kind.
     check, fit : mapping
         check.json of the cube and fit.json of the chosen fit, with their warnings.
+    folds : mapping
+        Of `split.make_folds`; checked here once more.
+    tests : DataFrame
+        Of `paired.forecast_tests`.
     """
     import pandas as pd
 
@@ -336,17 +346,9 @@ def dataset_report(
         kind=about["kind"],
         selected=selected,
         starts=pd.DataFrame(fit["starts"]),
+        tests=tests,
         warnings=[*check["warnings"], *fit["warnings"]],
-        notes=[_fit_note(selected, fit)],
-    )
-
-
-def _fit_note(selected: Mapping[str, Any], fit: Mapping[str, Any]) -> str:
-    how = selected["rule"]
-    return (
-        f"{selected['d']} sources with {selected['C']} regimes ({how}); training stopped after"
-        f" {fit['epochs']} epochs ({fit['stopped']}) at {format_value(fit['elbo_per_entry'])} nat"
-        " per observed count. The table of starts shows where the trial fits ended."
+        notes=[fit_note(selected, fit), folds_note(cube, folds)],
     )
 
 

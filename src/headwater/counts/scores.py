@@ -20,13 +20,12 @@ from headwater.core.metrics import (
     mean_interval,
     metric_frame,
     metric_row,
-    paired_test,
 )
 
 from . import agreement
 from .forecast_scores import series_scores
 
-__all__ = ["paired_tests", "recovery", "score_forecasts", "score_reconstruction"]
+__all__ = ["recovery", "score_forecasts", "score_reconstruction"]
 
 UNITS = {
     "deviance": "nat per entry",
@@ -265,31 +264,6 @@ def score_reconstruction(
     scores, _, _ = score_forecasts(cube, means, dataset, seed)
     kept = scores[scores["split"] == "horizon"].assign(split="reconstruction")
     return kept.reset_index(drop=True)
-
-
-def paired_tests(detail: pd.DataFrame, method: str, metric: str = "deviance") -> pd.DataFrame:
-    """Compare a method with every other on the same series (Wilcoxon, two-sided).
-
-    Parameters
-    ----------
-    detail : DataFrame
-        Of `score_forecasts`.
-    method : str
-        As it stands in `detail`.
-
-    Returns
-    -------
-    DataFrame
-        other, n, median_difference (method - other), p_value, effect (rank-biserial; negative
-        where `method` is lower).
-    """
-    wide = detail.pivot_table(index="series", columns="method", values=metric)
-    tests = {
-        other: paired_test(wide[method], wide[other]) for other in wide.columns if other != method
-    }
-    columns = ["other", "n", "median_difference", "p_value", "effect"]
-    rows = [(o, t.n, t.median_difference, t.p_value, t.effect) for o, t in tests.items()]
-    return pd.DataFrame(rows, columns=columns)
 
 
 def _details(

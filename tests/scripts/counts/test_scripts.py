@@ -10,6 +10,7 @@ from headwater.core.config import load_schema, with_defaults
 from headwater.core.io import read_dataset, read_json, read_table, read_yaml
 
 LOG = logging.getLogger("test")
+MEASURES = ("deviance", "mae_log1p", "aitchison")
 PICTURES = ("svg", "png", "tsv", "json")
 
 
@@ -176,15 +177,36 @@ def test_recovery_and_forecasts_and_collection(fitted, stage, settings):
     stage(
         "evaluate_forecasts",
         {"cube": "cube.nc", "folds": "folds.json", "forecasts": files},
-        {"scores": "forecasts.tsv", "detail": "detail.tsv", "pit": "pit.tsv"},
+        {
+            "scores": "forecasts.tsv",
+            "detail": "detail.tsv",
+            "tests": "tests.tsv",
+            "pit": "pit.tsv",
+        },
         dataset="tiny",
         model="plnica_d2_C2",
         seed=1,
     )
-    parts = ["held_out.tsv", "forecasts.tsv", "stability_scores.tsv", "recovery.tsv"]
+    stage(
+        "evaluate_draws",
+        {"cube": "cube.nc", "model": "chosen/params.pt"},
+        {"scores": "draws.tsv"},
+        dataset="tiny",
+        seed=1,
+    )
+    parts = ["held_out.tsv", "forecasts.tsv", "stability_scores.tsv", "recovery.tsv", "draws.tsv"]
     stage("evaluate_counts", {"scores": parts}, {"metrics": "metrics.tsv"})
     metrics = read_table(stage.folder / "metrics.tsv")
-    wanted = {"deviance", "mae_log1p", "aitchison", "mixing_cosine", "source_mcc", "regime_ari"}
+    assert set(read_table(stage.folder / "tests.tsv")["metric"]) == set(MEASURES)
+    wanted = {
+        "sliced_wasserstein2",
+        "deviance",
+        "mae_log1p",
+        "aitchison",
+        "mixing_cosine",
+        "source_mcc",
+        "regime_ari",
+    }
     assert wanted <= set(metrics["metric"])
     assert {"plnica", "baseline:training_mean", "baseline:pca", "null"} <= set(metrics["method"])
 

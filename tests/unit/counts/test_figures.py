@@ -10,8 +10,12 @@ from sklearn.metrics import mean_poisson_deviance
 
 from headwater.core import page, provenance, style
 from headwater.core.comparison import Measure
-from headwater.counts import figures, report
+from headwater.core.errors import InputError
+from headwater.core.metrics import metric_frame, metric_row
+from headwater.counts import figures, report, report_notes
 from headwater.counts.figures.data import mean_deviance
+from headwater.counts.paired import COLUMNS
+from headwater.counts.split import make_folds
 
 HOSTILE = '<script>alert(1)</script> $\\frac$ & "q"'
 METRIC_COLUMNS = ["dataset", "method", "setting", "seed", "split", "metric"]
@@ -364,6 +368,29 @@ def test_real_data_have_no_banner_unless_something_stands_in(saved):
     assert report.banner([real]) == ""
     assert report.banner([real], ["A stub."]) == "A stub."
     assert "Embedded" in report.banner([make_report(saved, "embedded")])
+
+
+def test_tests_draws_and_folds_are_said_in_words():
+    rows = [("deviance", "baseline:var", 20, -0.5, 0.001, 0.002, -0.9)]
+    rows += [("deviance", "baseline:training_mean", 20, 0.5, 0.001, 0.002, 0.9)]
+    rows += [("aitchison", "baseline:var", 20, 0.1, 0.4, 0.4, 0.2)]
+    (table,) = report_notes.tests_table(pd.DataFrame(rows, columns=list(COLUMNS)), "mice")
+    assert "2 of 3 differences" in table.caption
+    assert "1 in its favour and 1 against it" in table.caption
+    assert report_notes.tests_table(None, "mice") == []
+    distances = [("plnica", 0.25), ("null", 0.125)]
+    drawn = metric_frame(
+        [metric_row("mice", m, "sliced_wasserstein2", v, split="draws") for m, v in distances]
+    )
+    assert "lie 0.25 from the data" in report_notes.draws_note(drawn, "mice")
+    assert "two halves of the data lie 0.125 apart" in report_notes.draws_note(drawn, "mice")
+    assert report_notes.draws_note(drawn, "rats") == ""
+    cube = make_cube()
+    folds = make_folds(cube, "kfold", 2)
+    assert report_notes.folds_note(cube, folds).startswith("2 folds of whole series")
+    folds["folds"][0]["train"].append(folds["folds"][0]["test"][0])
+    with pytest.raises(InputError, match="in training and test"):
+        report_notes.folds_note(cube, folds)
 
 
 def test_every_number_of_the_head_tables_is_a_row_of_metrics():

@@ -1,6 +1,7 @@
 """Scores of forecasts: closed forms, sklearn, and the published numbers of the mice."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 from scipy.stats import norm, poisson
@@ -9,8 +10,9 @@ from sklearn.metrics import mean_poisson_deviance
 from headwater.core.io import read_dataset
 from headwater.counts import forecast_scores
 from headwater.counts.baselines import FORECASTERS, forecast_origins
+from headwater.counts.paired import forecast_tests, holm, paired_tests
 from headwater.counts.paper import published
-from headwater.counts.scores import paired_tests, score_forecasts, score_reconstruction
+from headwater.counts.scores import score_forecasts, score_reconstruction
 from headwater.counts.settings import FEATURE_LISTS
 from headwater.counts.split import held_out_part, make_folds, training_part
 
@@ -162,6 +164,32 @@ def test_a_calibrated_forecast_covers_and_has_a_flat_pit():
     assert bins.groupby("method")["count"].sum().eq(40 * 15 * 4).all()
     tests = paired_tests(detail, "plnica", "interval_score90").set_index("other")
     assert tests.loc["baseline:n", "effect"] < -0.9 and tests.loc["baseline:n", "p_value"] < 1e-6
+
+
+def test_p_values_are_adjusted_for_their_number():
+    # by hand: 0.01 * 4, 0.02 * 3, max(that, 0.03 * 2), 0.6
+    np.testing.assert_allclose(holm(np.array([0.03, 0.6, 0.01, 0.02])), [0.06, 0.6, 0.04, 0.06])
+    np.testing.assert_allclose(holm(np.array([0.5, 0.9])), [1.0, 1.0])
+    assert holm(np.array([])).size == 0
+
+
+def test_pairs_without_a_score_are_left_out():
+    series = list("abcdefgh")
+    score = dict.fromkeys(("deviance", "mae_log1p", "aitchison"), 0.0)
+    detail = pd.DataFrame(
+        [
+            {"method": m, "series": s, "t0": 3, **{k: k0 + i for k in score}}
+            for m, k0 in (("plnica_d1_C1", 0.0), ("baseline:a", 0.5), ("baseline:b", 0.0))
+            for i, s in enumerate(series)
+        ]
+    )
+    detail.loc[0, "deviance"] = np.nan  # of series a, ours
+    tests = forecast_tests(detail, "plnica_d1_C1").set_index(["metric", "other"])
+    assert tests["n"].to_dict()[("deviance", "baseline:a")] == 7
+    assert tests.loc[("aitchison", "baseline:a"), "n"] == 8
+    assert tests.loc[("aitchison", "baseline:a"), "p_value"] == pytest.approx(2 / 2**8)
+    assert tests.loc[("aitchison", "baseline:a"), "p_holm"] == pytest.approx(4 / 2**8)
+    assert tests.loc[("aitchison", "baseline:b"), "p_value"] == 1
 
 
 def test_no_interval_leaves_the_range_of_its_score():

@@ -7,6 +7,7 @@ from headwater.core.script import run
 
 def main(inputs, outputs, params, threads, log):
     from headwater.core.io import read_dataset, write_table
+    from headwater.counts.paired import forecast_tests
     from headwater.counts.scores import score_forecasts
 
     forecasts = {
@@ -18,6 +19,7 @@ def main(inputs, outputs, params, threads, log):
     )
     write_table(outputs.scores, scores)
     write_table(outputs.detail, detail)
+    write_table(outputs.tests, forecast_tests(detail, params.model))
     write_table(outputs.pit, pit)
 
 

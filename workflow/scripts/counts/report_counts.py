@@ -27,6 +27,8 @@ def main(inputs, outputs, params, threads, log):
                 check=read_json(inputs.checks[index]),
                 selected=read_yaml(inputs.selected[index]),
                 fit=read_json(inputs.fits[index]),
+                folds=read_json(inputs.folds[index]),
+                tests=read_table(inputs.tests[index]),
                 figures=load_named(folder, about["figures"], about["name"]),
             )
         )
