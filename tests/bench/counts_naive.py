@@ -1,6 +1,6 @@
 """A straightforward implementation of the same model, to measure ours against.
 
-Written as the model is read in counts.md §2-3: at every step the GRU runs over what q of that
+Written as the model is read: at every step the GRU runs over what q of that
 step may see (as in the published code), moments and regime weights go forward in Python loops
 over steps, all parameters are learnt by autograd. Vectorised over series, sources and features.
 Nothing is slowed down on purpose.

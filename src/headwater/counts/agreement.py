@@ -1,4 +1,4 @@
-"""How near what was found comes to the truth, or one fit to another (counts.md §11).
+"""How near what was found comes to the truth, or one fit to another.
 
 Components have no order, sign or scale: everything is compared after matching.
 """

@@ -1,4 +1,4 @@
-"""The canonical form of a fit (counts.md §2.1): shift, sign, order, regimes, in this order.
+"""The canonical form of a fit: shift, sign, order, regimes, in this order.
 
 `Frame` says how sources move: s' = sign (s[order] - shift[order]); the law of the counts and
 the bound do not change.

@@ -1,4 +1,4 @@
-"""What a cube must hold, and what one should know about it (counts.md §9.2.7, §13)."""
+"""What a cube must hold, and what one should know about it."""
 
 from __future__ import annotations
 

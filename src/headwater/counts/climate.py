@@ -1,4 +1,4 @@
-"""Daily fields and station records -> event days per period (counts.md §9.2).
+"""Daily fields and station records -> event days per period.
 
 Days are counted in the calendar of the file (standard, noleap, 360_day), never converted. The
 full grid of periods is built first, so a period without rows is unobserved, not zero. Data are

@@ -1,4 +1,4 @@
-"""Options of a fit, with the defaults of counts.md §5 (the column of the CPU demo)."""
+"""Options of a fit, with defaults for a CPU."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The canonical cube: filter samples and features, lay counts out as series x steps x features.
 
-counts.md §6, §7.1 and §9.1. Holes are unobserved, never zero.
+Holes are unobserved, never zero.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def prepare_cube(
     Raises
     ------
     InputError
-        For every case of counts.md §13 that concerns a cube.
+        For every fault that the model would choke on or, worse, not notice.
     """
     options = PrepareSettings.from_mapping(settings)
     path = Path(path)

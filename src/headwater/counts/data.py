@@ -1,4 +1,4 @@
-"""A cube as tensors: what the model reads of counts.md §7.1."""
+"""A cube as tensors: what the model reads of one."""
 
 from __future__ import annotations
 

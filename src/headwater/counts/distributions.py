@@ -1,6 +1,6 @@
 """The two path laws as Pyro distributions: the prior of the sources and their posterior.
 
-`SwitchingAR` is the law of the sources with the regimes summed out (counts.md §2);
+`SwitchingAR` is the law of the sources with the regimes summed out;
 `GaussianMarkov` is the variational family of §3, diagonal over sources.
 """
 
@@ -94,7 +94,7 @@ class SwitchingAR(TorchDistribution):
         Batch shape (n,), event shape (steps, d).
     dt : (n, steps) tensor, optional
         Intervals in base units; with it the exact skeleton of the AR(1) and of the regime
-        chain at those intervals is used (time_model ``gap``, counts.md §6).
+        chain at those intervals is used (time_model ``gap``).
     generator : (d, C, C) tensor, optional
         Of the regime chain, where A = expm(Q) came from it and gradients must reach it.
     """
@@ -124,9 +124,9 @@ class SwitchingAR(TorchDistribution):
         return self._at
 
     def potentials(self, mu: torch.Tensor, var: torch.Tensor, alpha: torch.Tensor) -> torch.Tensor:
-        """Return e_t(i, c) of counts.md §3.1 point 2 under q with moments mu and S = var.
+        """Return e_t(i, c), the expected log density of s_t given regime c, under q.
 
-        Shapes (n, T, d) -> (n, T, d, C). With var = 0 it is the log-density of a path.
+        Moments of q are mu and S = var; shapes (n, T, d) -> (n, T, d, C). With var = 0 it is the log-density of a path.
         """
         p = self.parameters
         a, b, v, _ = self.dynamics()

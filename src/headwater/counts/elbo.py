@@ -1,4 +1,4 @@
-"""The bound in closed form (counts.md §3.1), for training and as a Pyro ELBO.
+"""The bound in closed form, for training and as a Pyro ELBO.
 
 ELBO = L_x + L_u + H: expected Poisson log-likelihood, exact log-partition of the regime
 chains given q(s), and entropy of q(s). Sums in nats, never normalised by sizes.

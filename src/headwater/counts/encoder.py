@@ -1,12 +1,13 @@
-"""The amortiser: from the counts of a series to q(s), all steps in one call (counts.md §3).
+"""The amortiser: from the counts of a series to q(s), all steps in one call.
 
 Input per step: the counts in one of three forms, log exposure, a mask bit, the interval since
 the last step and the covariates. A GRU, run once per batch, gives a summary: its state at the
 last observed step (``gru``, the paper's), states of both directions at every step (``bigru``,
-[design]), or - for ``predictive`` - the forward state, so that no later step is seen.
+our choice), or - for ``predictive`` - the forward state, so that no later step is seen.
 
-[design] With ``linear_start`` the network corrects a direct estimate instead of learning q from
-nothing: s0_t = pinv(Gamma0) (log(x + 1/2) - o - M0 c), variance 1 / (1 + sum_k Gamma0_ki^2 x_k).
+With ``linear_start``, our choice, the network corrects a direct estimate instead of learning q
+from nothing: s0_t = pinv(Gamma0) (log(x + 1/2) - o - M0 c), variance
+1 / (1 + sum_k Gamma0_ki^2 x_k).
 """
 
 from __future__ import annotations

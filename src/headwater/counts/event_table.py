@@ -1,4 +1,4 @@
-"""Event days per place and period as samples x features (counts.md §9.2, points 4 to 6)."""
+"""Event days per place and period as samples x features."""
 
 from __future__ import annotations
 

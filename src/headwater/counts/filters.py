@@ -1,4 +1,4 @@
-"""Which samples and features stay (counts.md §9.1, points 4 and 6)."""
+"""Which samples and features stay."""
 
 from __future__ import annotations
 

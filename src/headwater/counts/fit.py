@@ -1,7 +1,7 @@
 """Fit Poisson log-normal ICA to a cube: starts, training, canonical form, posterior.
 
-Paper: Chaussard, Bonnet, Le Corff, arXiv 2601.21696; stages and defaults are those of
-counts.md §3 and §5, where each is marked as the paper's or as a choice of ours.
+Paper: Chaussard, Bonnet, Le Corff, arXiv 2601.21696; what of the stages is a
+choice of ours stands in docs/counts.md.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def fit_plnica(
     Parameters
     ----------
     cube : Dataset
-        counts.md §7.1.
+        Counts of series x steps x features (docs/counts.md).
     config : FitConfig
     seed : int
         Same cube, configuration, seed and number of threads: same result, bit for bit.
@@ -282,7 +282,7 @@ def _finish(
 def _fit_warnings(
     p: Parameters, starts: list[dict[str, Any]], steps: list[Step], reseeded: int
 ) -> list[str]:
-    """Return what a reader must know about a fit (counts.md §2.1, §5, §15)."""
+    """Return what a reader must know about a fit."""
     found = []
     if reseeded:
         found.append(

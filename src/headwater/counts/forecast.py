@@ -3,7 +3,7 @@
 The state at the origin (sources and regimes at the last step before it) is drawn either by the
 particle filter (`particles`, exact up to the number of draws) or from the amortised predictive
 q. From there on the generative law runs: transitions A at every horizon (so horizons beyond the
-training length are possible) and the marginal variance of the sources (counts.md §15).
+training length are possible) and the marginal variance of the sources.
 """
 
 from __future__ import annotations
@@ -270,7 +270,7 @@ def count_moments(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return mean and variance (n, K) of the counts of step t given draws of step t - 1.
 
-    Regimes and innovations of step t are integrated exactly (counts.md §2, note iv): for
+    Regimes and innovations of step t are integrated exactly: for
     the power m of the rate, E lambda^m = exp(m base) prod_i E exp(m Gamma_ki s_i), each factor
     a mixture over the regimes of one source.
     """

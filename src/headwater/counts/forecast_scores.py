@@ -1,4 +1,4 @@
-"""Scores of forecasts, entry by entry and averaged over steps (counts.md §11).
+"""Scores of forecasts, entry by entry and averaged over steps.
 
 Two averages: `horizon`, over the steps from the origin on, and `paper_protocol`, over all steps
 with the truth in the place of the forecast before the origin - as the paper's code does, which

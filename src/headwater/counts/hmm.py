@@ -1,7 +1,7 @@
 """Regime chains, exactly: forward-backward, filtering and Viterbi over C regimes.
 
 One chain per series and source, all at once. With potentials e_t(c) = log-weight of regime c
-at step t (counts.md §3.1), the partition function is
+at step t, the partition function is
 
     Z = sum over paths of pi(u_1) exp(e_1(u_1)) prod_t A(u_{t-1}, u_t) exp(e_t(u_t)).
 
@@ -116,7 +116,7 @@ def forward_bound(
 ) -> torch.Tensor:
     """Return L_fwd (n, d): the bound with forward-only kernels q(u_t | u_{t-1}) ∝ A e^{e_t}.
 
-    Never above log Z, equal to it for one regime (counts.md §3.1, point 3).
+    Never above log Z, equal to it for one regime.
     """
     kernels = transitions(matrix, potentials.shape[1])
     first = torch.logsumexp(init.log() + potentials[:, 0], -1)

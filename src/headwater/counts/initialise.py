@@ -1,4 +1,4 @@
-"""Staged starts (counts.md §5): mixing by ICA of log-rates, then regimes by EM on the sources.
+"""Staged starts: mixing by ICA of log-rates, then regimes by EM on the sources.
 
 A start that is uniform over regimes, or that leaves all parameters free from the first step,
 ends in regimes that mean nothing; this order is what makes the fit work.

@@ -1,4 +1,4 @@
-"""Dynamics at unequal intervals: the exact skeleton of AR(1) and regime chain (counts.md §6).
+"""Dynamics at unequal intervals: the exact skeleton of AR(1) and regime chain.
 
 Regimes follow a chain in continuous time with generator Q (rows sum to 0, off-diagonal rates
 not negative), so that A = expm(Q) and the kernel of an interval dt is expm(Q dt), stochastic

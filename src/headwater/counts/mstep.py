@@ -1,4 +1,4 @@
-"""Closed-form updates of the dynamics from q (counts.md §3.2): sufficient statistics, then solve.
+"""Closed-form updates of the dynamics from q: sufficient statistics, then solve.
 
 Statistics are sums over series and steps, so batches of series add up.
 """

@@ -1,4 +1,4 @@
-"""Parameters of the model, in the symbols and shapes of counts.md §2.
+"""Parameters of the model, in the symbols of docs/counts.md.
 
 u_t,i is the regime of source i at step t, s_t,i the source, x_t,k the count of feature k:
 
@@ -80,7 +80,7 @@ class Parameters:
         return replace(self, **{k: v.detach().clone() for k, v in self.state().items()})
 
     def to_dataset(self, features: Sequence[str], covariates: Sequence[str]) -> xr.Dataset:
-        """Return the parameters as named arrays (the names of counts.md §7.2)."""
+        """Return the parameters as named arrays."""
         variables = {
             name: (dims, getattr(self, field).detach().cpu().numpy())
             for field, (name, dims) in NAMES.items()

@@ -1,6 +1,6 @@
 """Draws of sources and regimes given the past: a guided particle filter, all series at once.
 
-The law is the generative one of counts.md §2. Per step the Poisson likelihood of a series is
+The law is the generative one (parameters.py). Per step the Poisson likelihood of a series is
 approximated by one Gaussian (Newton steps from the predicted moments); every particle draws
 its regimes and sources from its own prior times that Gaussian and is weighted by the exact
 ratio, so the approximation costs efficiency only, never correctness.
@@ -17,7 +17,7 @@ from .data import CubeTensors
 from .distributions import at_intervals
 from .parameters import Parameters
 
-MAX_COEFFICIENT = 0.999  # |a| beyond it makes forecasts explode (counts.md §15)
+MAX_COEFFICIENT = 0.999  # |a| beyond it makes forecasts explode
 MAX_LOG_RATE = 40.0
 INFLATION = 1.1  # of the proposal's variance: weights stay bounded in the tails
 

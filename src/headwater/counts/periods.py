@@ -1,4 +1,4 @@
-"""The full grid of periods of a daily record, in the calendar of its file (counts.md §9.2)."""
+"""The full grid of periods of a daily record, in the calendar of its file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model says about a cube: sources, regimes, fitted counts, bound (counts.md §7.2)."""
+"""What a model says about a cube: sources, regimes, fitted counts, bound."""
 
 from __future__ import annotations
 

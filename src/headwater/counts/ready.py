@@ -1,4 +1,4 @@
-"""Cubes that others made: read as they stand, completed, put in order (counts.md §7.1)."""
+"""Cubes that others made: read as they stand, completed, put in order."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def read_cube(path: str | Path) -> xr.Dataset:
     Raises
     ------
     InputError
-        For an unreadable file and every case of counts.md §13 that concerns a cube.
+        For an unreadable file and every fault of a cube.
     """
     with open_plain(path) as data:
         cube = complete(data.load(), Path(path))

@@ -59,7 +59,7 @@ class LinearRecurrence(torch.autograd.Function):
 
 
 class Moments(torch.autograd.Function):
-    """``Moments.apply(alpha, beta, p)``, each (n, T, d) -> mu and S of q(s) (counts.md §3).
+    """``Moments.apply(alpha, beta, p)``, each (n, T, d) -> mu and S of q(s).
 
     mu_t = alpha_t mu_{t-1} + beta_t and S_t = alpha_t^2 S_{t-1} + p_t in one loop.
     """

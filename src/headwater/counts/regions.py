@@ -1,4 +1,4 @@
-"""Pool grid cells into regions: sums of event days and of valid cell-days (counts.md §9.2)."""
+"""Pool grid cells into regions: sums of event days and of valid cell-days."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The counts report page: plain data of every data set in, a `Page` out (counts.md §16).
+"""The counts report page: plain data of every data set in, a `Page` out.
 
 Head tables hold rows of metrics.tsv and nothing else. Who won is said in words, also where a
 trivial baseline beats the model.

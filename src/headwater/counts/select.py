@@ -1,4 +1,4 @@
-"""Choice of the number of sources and regimes by the bound of series held out (counts.md §11).
+"""Choice of the number of sources and regimes by the bound of series held out.
 
 The smallest model that is not worse than the best by more than one standard error. The error is
 that of the difference on the same folds: folds differ from each other (deep and shallow

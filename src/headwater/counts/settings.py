@@ -1,4 +1,4 @@
-"""How a data set is read and filtered: one flat set of options with defaults (counts.md §9)."""
+"""How a data set is read and filtered: one flat set of options with defaults."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from headwater.core.config import nearest
 from headwater.core.errors import InputError
 
 FEATURE_LISTS = {
-    # The taxa that the paper keeps of the gnotobiotic mice (counts.md §9.1, point 4).
+    # The taxa that the paper keeps of the gnotobiotic mice.
     "paper_mice_13": (
         "Clostridium-scindens",
         "Bacteroides-ovatus",

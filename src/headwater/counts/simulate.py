@@ -1,4 +1,4 @@
-"""Cubes with known truth: the generative law of counts.md §2 in numpy, all series at once."""
+"""Cubes with known truth: the generative law (parameters.py) in numpy, all series at once."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def simulate(
     Returns
     -------
     xarray.Dataset
-        The cube of counts.md §7.1 with ``true_sources`` (series, step, source; nat),
+        A cube with ``true_sources`` (series, step, source; nat),
         ``true_regimes`` of that shape, ``true_mixing`` and one ``true_*`` variable for every
         other parameter.
 
@@ -140,7 +140,7 @@ def simulate(
 def sample_sources(
     p: Mapping[str, np.ndarray], n: int, T: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return regimes and sources, each (n, T, d), drawn from the law of counts.md §2."""
+    """Return regimes and sources, each (n, T, d), drawn from the generative law."""
     d, _ = p["regime_init"].shape
     index = np.arange(d)
     start = p["regime_init"].cumsum(-1)

@@ -1,6 +1,6 @@
 """Folds of series: one file, read by every method.
 
-Series are independent given the parameters (counts.md §2), steps of one series are not: a fold
+Series are independent given the parameters, steps of one series are not: a fold
 is a set of whole series.
 """
 

@@ -1,4 +1,4 @@
-"""Agreement of repeated fits, component by component (counts.md §11).
+"""Agreement of repeated fits, component by component.
 
 Fits are compared by matched |cosine| of their mixing columns. The medoid is the fit that agrees
 most with all others; it is the one shown, and the reference by which components are counted.

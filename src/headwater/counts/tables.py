@@ -2,7 +2,7 @@
 
 All become one `sample table`: ``counts`` (sample, feature) with the coordinates ``series`` and
 ``time`` of each sample, ``exposure`` (reads of the sample over all features, before any filter)
-and covariates. See counts.md §9.1.
+and covariates.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def read_sample_table(
     Raises
     ------
     InputError
-        Naming file, row or column of the first fault (counts.md §13).
+        Naming file, row or column of the first fault.
     """
     options = PrepareSettings.from_mapping(settings)
     path = Path(counts)

@@ -1,4 +1,4 @@
-"""Sum features up to a taxonomic rank (counts.md §9.1, point 3)."""
+"""Sum features up to a taxonomic rank."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def test_dynamics_separate_where_distributions_do_not_and_the_other_way():
 
 
 @pytest.mark.parametrize(
-    ("name", "values"),  # counts.md §5 and §12.10
+    ("name", "values"),
     [("easy_one_regime", {"sobi": 0.999}), ("two_regimes", {"fastica": 0.999, "sobi": 0.88})],
 )
 def test_shared_draws_give_the_known_cosines(mirror, name, values):
@@ -130,7 +130,7 @@ def test_published_cosines_over_ten_draws(scenario, method):
 
 @pytest.mark.parametrize(
     ("y", "mu", "variance", "bound", "mean", "var"),
-    [  # counts.md §12.1: the best Gaussian bound, from 200-node quadrature and optimisation
+    [  # the best Gaussian bound, from 200-node quadrature and optimisation
         (0, 0.0, 1.0, -0.97044942, -0.681240, 0.594799),
         (3, 1.0, 0.5, -1.95406910, 0.999187, 0.199935),
         (20, 2.5, 0.25, -3.68991034, 2.891835, 0.044578),

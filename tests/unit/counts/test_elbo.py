@@ -13,7 +13,7 @@ from headwater.counts.elbo import ClosedFormELBO, bound_terms, emission, guide_o
 from headwater.counts.mstep import maximise, statistics
 from headwater.counts.parameters import Parameters
 
-# counts.md §12.1: y, mean, variance, log p(y), best Gaussian bound, optimum (m, v)
+# y, mean, variance, log p(y), best Gaussian bound, optimum (m, v)
 QUADRATURE = [
     (0, 0.0, 1.0, -0.96297240, -0.97044942, -0.681240, 0.594799),
     (3, 1.0, 0.5, -1.94829446, -1.95406910, 0.999187, 0.199935),
@@ -239,7 +239,7 @@ def test_gradient_of_the_moments():
     given = [x.clone().requires_grad_() for x in (q.alpha, q.beta, q.p)]
     mu, var = q.moments()
     at = torch.zeros_like(mu[:, 0]), torch.zeros_like(mu[:, 0])
-    for t in range(5):  # the recursion of counts.md §3, step by step
+    for t in range(5):  # the recursion, step by step
         at = q.alpha[:, t] * at[0] + q.beta[:, t], q.alpha[:, t] ** 2 * at[1] + q.p[:, t]
         assert torch.allclose(mu[:, t], at[0])
         assert torch.allclose(var[:, t], at[1])

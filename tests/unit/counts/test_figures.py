@@ -1,4 +1,4 @@
-"""Figures and page of counts, on made-up posteriors in the shapes of counts.md §7."""
+"""Figures and page of counts, on made-up posteriors."""
 
 import re
 
@@ -162,7 +162,7 @@ ALL = ["observed", "bound", "selection", "stability", "mixing", "sources", "regi
 ALL += ["recovery", "scores", "forecasts", "pit", "perturbation"]
 
 
-def test_every_figure_of_the_design_is_drawn(plots):
+def test_every_figure_is_drawn(plots):
     assert sorted(plots) == sorted(ALL)
     grouped = {n for _, names in report.GROUPS for n in names}
     assert grouped == set(ALL)

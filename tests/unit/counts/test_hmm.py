@@ -1,4 +1,4 @@
-"""Regime chains against enumeration of all paths and the toy of counts.md §12.2."""
+"""Regime chains against enumeration of all paths and a toy worked out by hand."""
 
 import itertools
 import math

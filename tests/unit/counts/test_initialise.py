@@ -68,14 +68,14 @@ def test_sobi_separates_gaussian_sources_of_different_memory():
 
 
 def test_sobi_start_on_one_regime(mirror):
-    """counts.md §12.10: |cos| 0.9998, 0.9994, 0.9979."""
+    """|cos| found by an independent implementation: 0.9998, 0.9994, 0.9979."""
     found = np.sort(start_cosines(shared(mirror, "easy_one_regime"), "sobi"))
     np.testing.assert_allclose(found, [0.9979, 0.9994, 0.9998], atol=5e-4)
 
 
 def test_fastica_start_on_two_regimes(mirror):
-    """counts.md §12.10 says 0.999, which holds to three decimals only: 0.9989 for the worst
-    column whatever contrast, tolerance or seed FastICA gets after the page's own detrending.
+    """An independent implementation found 0.999; that holds to three decimals: 0.9989 for the
+    worst column whatever contrast, tolerance or seed FastICA gets after the detrending.
     """
     assert start_cosines(shared(mirror, "two_regimes"), "fastica").min().round(3) >= 0.999
 

@@ -1,4 +1,4 @@
-"""Event days of real daily data against totals computed by others (counts.md §12.11)."""
+"""Event days of real daily data against totals computed by others."""
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ STATION_EVENTS = [
     {"name": "hot_days", "var": "tasmax", "op": ">=", "threshold": 25, "units": "degC"},
 ]
 SNOW = [{"name": "snow_days", "var": "prsn", "op": ">=", "threshold": 1, "units": "mm day-1"}]
-# counts.md §12.11
+# counted by others
 SNOW_BY_MONTH = [5108, 4537, 3703, 1594, 530, 137, 7, 1, 132, 1774, 4106, 5227]
 
 

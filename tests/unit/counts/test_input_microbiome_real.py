@@ -1,4 +1,4 @@
-"""Real microbiome tables become the cubes that others laid out (counts.md §12.12)."""
+"""Real microbiome tables become the cubes that others laid out."""
 
 import numpy as np
 import pytest

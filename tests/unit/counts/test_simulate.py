@@ -5,7 +5,7 @@ import xarray as xr
 from headwater.core.errors import InputError
 from headwater.counts import simulate as sim
 
-PAPER = {  # counts.md §11: max |off-diagonal| of the gram, condition number, mean count, zero share
+PAPER = {  # max |off-diagonal| of the gram, condition number, mean count, zero share
     "paper_moderate_coherence": (0.647, 3.18, 313, 0.0015),
     "paper_high_coherence": (0.871, 6.13, 415, 0.0038),
     "paper_low_excitation": (0.513, 2.59, 10.5, 0.305),

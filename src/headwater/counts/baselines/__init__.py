@@ -1,4 +1,4 @@
-"""Methods that stand beside the model on the same cube, offsets and folds (counts.md §11).
+"""Methods that stand beside the model on the same cube, offsets and folds.
 
 `DECOMPOSITIONS` give a mixing matrix and sources of a whole cube, `FORECASTERS` learn from
 training series and forecast others. A new one is one module of this package and one line here.

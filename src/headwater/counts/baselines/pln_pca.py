@@ -2,7 +2,7 @@
 
     z_j ~ N(0, I_d),  x_jk ~ Poisson(exp(o_j + l_k + (B z_j)_k)),  q(z_j) = N(mu_j, diag s_j)
 
-for every observed sample j on its own. The bound is that of counts.md §3.1 with a standard
+for every observed sample j on its own. The bound is that of elbo.py with a standard
 normal in the place of the dynamics. L-BFGS climbs it in (l, B) with the best q for these found
 by Newton steps, so that its gradient is that of the bound at fixed q. Alternating between the
 two instead would take thousands of rounds, as deep counts tie z to B.

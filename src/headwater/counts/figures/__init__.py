@@ -1,6 +1,6 @@
 """The figures of the counts report: plain data in, a `Plot` with its numbers and words out.
 
-Cubes and posteriors are the datasets of counts.md §7; tables are data frames with the
+Cubes and posteriors are the datasets of docs/counts.md; tables are data frames with the
 columns that each function names. Nothing here reads or writes a file.
 """
 

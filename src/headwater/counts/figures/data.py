@@ -76,7 +76,7 @@ def observed_fitted(cube: xr.Dataset, posterior: xr.Dataset, number: int = 3) ->
     """Draw observed and fitted counts of the best, the median and the worst series.
 
     Series are ordered by their mean Poisson deviance, 2[y log(y/m) - (y - m)], of the
-    observed counts y under the fitted means m (counts.md §11).
+    observed counts y under the fitted means m.
 
     Parameters
     ----------

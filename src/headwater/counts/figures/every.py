@@ -23,7 +23,7 @@ class Results:
     Attributes
     ----------
     cube, posterior : Dataset
-        counts.md §7.1 and §7.2, same series.
+        As in docs/counts.md, same series.
     trace : DataFrame
         epoch, elbo, emission, dynamics, entropy.
     selection : DataFrame

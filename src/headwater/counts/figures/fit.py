@@ -18,7 +18,7 @@ TITLES = {"elbo": "bound (ELBO)", "emission": "emission", "dynamics": "dynamics"
 
 @style.styled
 def elbo_curve(trace: pd.DataFrame, unit: str = "nat") -> style.Plot:
-    """Draw the bound and its three terms over the epochs (counts.md §3.1).
+    """Draw the bound and its three terms over the epochs.
 
     Parameters
     ----------
