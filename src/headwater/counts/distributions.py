@@ -126,7 +126,8 @@ class SwitchingAR(TorchDistribution):
     def potentials(self, mu: torch.Tensor, var: torch.Tensor, alpha: torch.Tensor) -> torch.Tensor:
         """Return e_t(i, c), the expected log density of s_t given regime c, under q.
 
-        Moments of q are mu and S = var; shapes (n, T, d) -> (n, T, d, C). With var = 0 it is the log-density of a path.
+        Moments of q are mu and S = var; shapes (n, T, d) -> (n, T, d, C). With var = 0 it is the
+        log-density of a path.
         """
         p = self.parameters
         a, b, v, _ = self.dynamics()
