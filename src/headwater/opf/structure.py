@@ -74,6 +74,8 @@ def check(structure: Structure, case: Case | None = None) -> list[Finding]:
         found += _group(place, REGISTRY[name])
         found += _applicable(place, REGISTRY[name], structure["formulation"])
         wrong = list(_parameters(place, item, REGISTRY[name]))
+        if not wrong:
+            wrong = list(_own_rules(place, item, REGISTRY[name]))
         if case is not None and not wrong:
             wrong = list(_against(case, place, item, REGISTRY[name]))
         found += wrong
@@ -193,6 +195,14 @@ def _parameters(place: str, item: Mapping[str, Any], module: ModuleType) -> Iter
                 continue
             for error in Draft202012Validator(part).iter_errors(item[key]):
                 yield _worded(f"{where}, {key}", error, part["description"])
+
+
+def _own_rules(place: str, item: Mapping[str, Any], module: ModuleType) -> Iterator[Finding]:
+    """Yield what an extension itself has to say about its parameters side by side."""
+    for key, found, expected in getattr(module, "check", lambda _: ())(values(item)):
+        where = f"{place}, {module.NAME}, {key}"
+        code = "list_length" if "entries" in found else "parameter_out_of_range"
+        yield _error(code, where, found, expected)
 
 
 def _finite(value: Any) -> bool:

@@ -12,6 +12,8 @@ A module of this package is an extension when its name does not begin with an un
     one of these extensions has to be there too, none of these may.
 ``OPERATIONS``
     what ``op`` may be, the default first.
+``check(values)``
+    yields (parameter, found, expected) of what does not fit together.
 ``couple(models, values)``
     ties the periods of a horizon together.
 ``refine(models, values, raw) -> bool``

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
@@ -74,18 +74,18 @@ def per_row(network: Network, value: Any, of: str = "gen") -> np.ndarray:
     return np.asarray(value, dtype=float)[rows]
 
 
-def spread(value: Any, count: int, name: str) -> np.ndarray:
-    """Return `count` numbers: one for all, or a list of as many.
+def spread(value: Any, count: int) -> np.ndarray:
+    """Return `count` numbers from one for all, or from as many."""
+    return np.broadcast_to(np.asarray(value, dtype=float), (count,)).copy()
 
-    Raises
-    ------
-    InputError
-        If a list has another length.
-    """
-    values = np.atleast_1d(np.asarray(value, dtype=float))
-    if len(values) not in (1, count):
-        raise InputError(None, f"structure, {name}", f"{len(values)} entries", f"1 or {count}")
-    return np.broadcast_to(values, (count,)).copy()
+
+def lengths(values: Mapping[str, Any], of: str, *names: str) -> Iterator[tuple[str, str, str]]:
+    """Yield parameters that are lists of another length than the parameter `of`."""
+    count = len(np.atleast_1d(values[of]))
+    for name in names:
+        if isinstance(values[name], list) and len(values[name]) != count:
+            expected = f"one number, or {count} as for {of}"
+            yield name, f"{len(values[name])} entries", expected
 
 
 def keep(model: Model, owner: str, name: str, expression: Any) -> None:

@@ -8,13 +8,14 @@ share the error by capacity, and their own limits hold with the same probability
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..sensitivity import network_grid, ptdf
-from ._common import bus_index, column, keep, reporter, spread
+from ._common import bus_index, column, keep, lengths, reporter, spread
 from ._schema import bus, choice, number, one_or_more, positive
 
 if TYPE_CHECKING:
@@ -45,11 +46,16 @@ DEFINES = ("rate_margin",)
 EXCLUDES = ("transmission_switching",)
 
 
+def check(values: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Yield lists that do not go with the buses."""
+    return lengths(values, "bus", "mean_mw", "std_mw")
+
+
 def apply(model: Model, values: dict[str, Any]) -> None:
     """Inject the means and take Phi^-1(1 - eps) |H sigma| off the limits."""
     n, base, convention = model.network, model.network.base, model.convention
     at = [bus_index(n, b, f"{NAME}, bus") for b in np.atleast_1d(values["bus"])]
-    mean, std = (spread(values[k], len(at), k) / base for k in ("mean_mw", "std_mw"))
+    mean, std = (spread(values[k], len(at)) / base for k in ("mean_mw", "std_mw"))
     model.inject_p(at, column(mean))
     tail = values["epsilon"] / (2 if values["sided"] == "individual two-sided" else 1)
     z = NormalDist().inv_cdf(1 - tail)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
-from headwater.core.errors import InputError
 
 from ._common import dot, keep, per_row, reporter
 from ._schema import each, listed, number, positive
@@ -28,6 +27,13 @@ DEFINES = ("redispatch",)
 OPERATIONS = ("replace", "add")
 
 
+def check(values: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Yield prices with which moving up and down at once would earn without end."""
+    both = np.atleast_1d(values["up"]) + np.atleast_1d(values["down"])
+    if (both < 0).any():
+        yield "down", f"up + down = {both.min():g}", "at least 0"
+
+
 def apply(model: Model, values: dict[str, Any]) -> None:
     """Write p_g = p0_g + u_g - d_g with u, d >= 0, at up u + down d."""
     n, program = model.network, model.program
@@ -42,14 +48,6 @@ def apply(model: Model, values: dict[str, Any]) -> None:
     down = program.variable("redispatch_down", n.ng, 0.0, start=0.0)
     program.constrain("redispatch", model.pg - start - up + down, 0.0, 0.0)
     prices = [per_row(n, values[k]) for k in ("up", "down")]
-    if (prices[0] + prices[1] < 0).any():
-        raise InputError(
-            None,
-            f"{NAME}, down",
-            f"up + down = {(prices[0] + prices[1]).min():g}",
-            "at least 0",
-            "Moving up and down at once would earn without end.",
-        )
     program.cost(NAME, n.base * (dot(prices[0], up) + dot(prices[1], down)))
     keep(model, NAME, "up_mw", n.base * up)
     keep(model, NAME, "down_mw", n.base * down)

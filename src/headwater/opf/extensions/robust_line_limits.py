@@ -7,12 +7,13 @@ Operations Research 52 (2004) 35). The reference bus takes up the imbalance.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..sensitivity import network_grid, ptdf
-from ._common import bus_index, keep, reporter, spread
+from ._common import bus_index, keep, lengths, reporter, spread
 from ._schema import buses, one_or_more, positive
 
 if TYPE_CHECKING:
@@ -36,11 +37,16 @@ DEFINES = ("rate_margin",)
 EXCLUDES = ("transmission_switching",)
 
 
+def check(values: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Yield lists that do not go with the buses."""
+    return lengths(values, "buses", "delta_mw")
+
+
 def apply(model: Model, values: dict[str, Any]) -> None:
     """Take the largest flow deviation of the box, or of its budget, off the limits."""
     n, base, convention = model.network, model.network.base, model.convention
     at = [bus_index(n, b, f"{NAME}, buses") for b in values["buses"]]
-    delta = spread(values["delta_mw"], len(at), "delta_mw") / base
+    delta = spread(values["delta_mw"], len(at)) / base
     count = min(values.get("budget", len(at)), len(at))
 
     def margin(network: Network) -> np.ndarray:

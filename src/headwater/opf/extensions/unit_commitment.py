@@ -11,7 +11,6 @@ need not be declared integer.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +55,7 @@ def apply(model: Model, values: dict[str, Any]) -> None:
 
 def couple(models: Sequence[Model], values: dict[str, Any]) -> None:
     """Add starts and stops between the periods, their costs and their minimum times."""
-    n, hours = models[0].network, models[0].hours
+    n = models[0].network
     on = [kept(m, NAME, "on") for m in models]
     before: list[Any] = [None, *on[:-1]]
     if "initial_on" in values:
@@ -75,23 +74,36 @@ def couple(models: Sequence[Model], values: dict[str, Any]) -> None:
         price = per_row(n, values.get(key, n.case.gencost[: len(n.case.gen), column_of]))
         for model, event in zip(models, events, strict=True):
             model.program.root.cost(key, dot(price, event))
-    for g in range(n.ng):
-        for events, key, sign in ((starts, "min_up_h", 1), (stops, "min_down_h", -1)):
-            count = math.ceil(per_row(n, values[key])[g] / hours - 1e-9)
-            for t in range(len(models) if count > 1 else 0):
-                recent = sum((events[s][g] for s in range(max(0, t - count + 1), t + 1)), ca.SX(0))
-                state = on[t][g] if sign > 0 else 1 - on[t][g]
-                models[t].program.constrain(key, recent - state, upper=0.0)
+    _minimum(models, starts, on, per_row(n, values["min_up_h"]), "min_up")
+    off = [1 - state for state in on]
+    _minimum(models, stops, off, per_row(n, values["min_down_h"]), "min_down")
+
+
+def _minimum(
+    models: Sequence[Model],
+    events: list[ca.SX],
+    states: list[ca.SX],
+    least: np.ndarray,
+    family: str,
+) -> None:
+    """Require a state in every period that begins less than `least` hours after its event."""
+    begins = np.concatenate([[0.0], np.cumsum([m.hours for m in models])])
+    for t, model in enumerate(models):
+        for g in np.flatnonzero(least > model.hours):
+            recent = [s for s in range(t + 1) if begins[t] - begins[s] < least[g] - 1e-9]
+            total = sum((events[s][int(g)] for s in recent), ca.SX(0))
+            model.program.constrain(family, total - states[t][int(g)], upper=0.0)
 
 
 def _held(models: Sequence[Model], on: list[ca.SX], values: dict[str, Any]) -> None:
     """Keep a unit in its first state for the rest of its minimum time."""
-    n, hours = models[0].network, models[0].hours
+    n = models[0].network
+    begins = np.concatenate([[0.0], np.cumsum([m.hours for m in models])])
     state = per_row(n, values["initial_on"])
     since = per_row(n, values.get("initial_hours", np.inf))
     least = np.where(state > 0.5, per_row(n, values["min_up_h"]), per_row(n, values["min_down_h"]))
     for t, model in enumerate(models):
-        held = np.flatnonzero(least - since > t * hours + 1e-9)
+        held = np.flatnonzero(least - since > begins[t] + 1e-9)
         for g in held:
             model.program.constrain("initial", on[t][int(g)], state[g], state[g])
 
