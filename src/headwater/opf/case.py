@@ -17,6 +17,8 @@ import pandas as pd
 
 from headwater.core.errors import InputError
 
+from .findings import Finding
+
 BUS = tuple(
     [
         "BUS_I",
@@ -287,3 +289,10 @@ def cost_points(case: Case, row: int) -> tuple[np.ndarray, np.ndarray]:
     count = int(case.gencost[row, 3])
     values = case.gencost[row, 4 : 4 + 2 * count]
     return values[0::2].copy(), values[1::2].copy()
+
+
+def check_case(case: Case) -> list[Finding]:
+    """Return what is wrong with a case; see `headwater.opf.casecheck`."""
+    from .casecheck import findings
+
+    return findings(case)

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from .network import Network
 
 
+# Relative fall of a slope that is the rounding of a file, not a shape.
+ROUNDING = 1e-5
+
+
 def segments(case: Case, row: int) -> tuple[np.ndarray, np.ndarray]:
     """Return slope ($/MWh) and intercept ($/h) of the segments of a piecewise linear row."""
     x, y = cost_points(case, row)
@@ -50,7 +54,7 @@ def nonconvex(case: Case) -> list[Finding]:
     found = []
     for row in np.flatnonzero(case.gencost[:, 0] == PIECEWISE):
         slope, _ = segments(case, row)
-        if np.any(np.diff(slope) < -1e-9 * (1 + np.abs(slope[1:]))):
+        if np.any(np.diff(slope) < -ROUNDING * (1 + np.abs(slope[1:]))):
             found.append(
                 Finding(
                     "error",

@@ -89,7 +89,6 @@ class Model:
     """
 
     formulation = ""
-    uses: tuple[str, ...] = ()
 
     def __init__(
         self,

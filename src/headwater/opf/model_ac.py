@@ -49,10 +49,6 @@ class AcModel(Model):
     """ACOPF."""
 
     formulation = "ACOPF"
-    uses = (
-        "pd qd gs bs vmax vmin va_ref pmin pmax qmin qmax br_r br_x br_b tap shift rate"
-        " angmin angmax cost cost_q"
-    ).split()
 
     def _build(self) -> None:
         n = self.network

@@ -15,7 +15,6 @@ class DcModel(Model):
     """DCOPF; flows are real power at both ends, ``pt = -pf``."""
 
     formulation = "DCOPF"
-    uses = "pd gs va_ref pmin pmax br_r br_x tap shift rate angmin angmax cost".split()
 
     def _build(self) -> None:
         d = self.data

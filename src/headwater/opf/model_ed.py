@@ -11,7 +11,6 @@ class EdModel(Model):
     """Economic dispatch; shunt conductances count as demand, as in DCOPF."""
 
     formulation = "ED"
-    uses = "pd gs pmin pmax cost".split()
 
     def _balance(self) -> None:
         supply = ca.sum1(self.pg) + ca.sum1(self.injection_p)

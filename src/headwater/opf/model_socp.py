@@ -18,10 +18,6 @@ class SocpModel(Model):
     """SOCP; ``w`` in place of voltages, and no angles."""
 
     formulation = "SOCP"
-    uses = (
-        "pd qd gs bs vmax vmin pmin pmax qmin qmax br_r br_x br_b tap shift rate"
-        " angmin angmax cost cost_q"
-    ).split()
 
     def _build(self) -> None:
         n, d = self.network, self.data

@@ -238,15 +238,33 @@ class Program:
 
     def evaluate(self, expression: Any, x: np.ndarray, p: np.ndarray) -> np.ndarray:
         """Return the numbers of an expression of x, z and p, in its shape; columns are flat."""
+        make = lambda: (expression, self._function(expression))  # noqa: E731
+        _, inside = self._once(("value", id(expression)), make)
         expression = ca.SX(expression)
-        inside = ca.Function("value", [self.x, self.z, self.p], [expression])
         found = np.array(inside(x, self.lifted(x, p), p))
         return found.ravel() if expression.shape[1] == 1 else found
+
+    def _function(self, expression: Any) -> ca.Function:
+        return ca.Function("value", [self.x, self.z, self.p], [ca.SX(expression)])
 
     def lifted(self, x: np.ndarray, p: np.ndarray) -> np.ndarray:
         """Return the numbers of the lifted symbols."""
         function = self._once("lifted", lambda: lifted_function(self))
         return np.array(function(x, p)).ravel()
+
+    def rows(self, x: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """Return the numbers of all constraint rows."""
+        make = lambda: ca.Function("rows", [self.x, self.z, self.p], [self.g])  # noqa: E731
+        return np.array(self._once("rows", make)(x, self.lifted(x, p), p)).ravel()
+
+    def outside(self, x: np.ndarray, p: np.ndarray) -> float:
+        """Return how far the worst cone is violated."""
+
+        def make() -> ca.Function:
+            sizes = [ca.sqrt(ca.sum2(v**2)) - b for v, b in self.cones]
+            return ca.Function("cones", [self.x, self.p], [ca.mmax(ca.vertcat(*sizes))])
+
+        return float(self._once("cones", make)(x, p))
 
     def split(self, x: np.ndarray) -> dict[str, np.ndarray]:
         """Return the values of all variables by name."""

@@ -33,23 +33,25 @@ class Solution:
     status : str
         One of `STATUSES`.
     objective : float or None
-        $/h, summed over the periods; None unless optimal and verified.
+        $/h, with a horizon $ over all of it; None unless optimal and verified.
     parts : dict of str to float
         The terms of the objective.
     bus : DataFrame
-        BUS_I, VM (p.u.), VA (degrees), P_LOAD, Q_LOAD, P_EXTRA, Q_EXTRA (MW, MVAr), LMP
-        ($/MWh), LMP_Q ($/MVArh), VMIN, VMAX, IN_SERVICE; with a horizon also PERIOD.
+        BUS_I, VM (p.u.), VA (degrees), P_LOAD, Q_LOAD (MW, MVAr), P_EXTRA, Q_EXTRA (injected by
+        extensions), LMP ($/MWh), LMP_Q ($/MVArh), MU_VMAX, MU_VMIN ($/h per p.u.), VMAX, VMIN,
+        IN_SERVICE; with a horizon also PERIOD. Every row of the case, NaN where out of service.
     gen : DataFrame
-        GEN_BUS, PG, QG, PMIN, PMAX, QMIN, QMAX, IN_SERVICE.
+        GEN_BUS, PG (MW), QG (MVAr), MU_PMAX, MU_PMIN ($/MWh), MU_QMAX, MU_QMIN, PMAX, PMIN,
+        QMAX, QMIN, ON, IN_SERVICE.
     branch : DataFrame
-        F_BUS, T_BUS, PF, QF, PT, QT, RATE (MVA), LOADING (percent), MU ($/MVA of its limit),
-        CLOSED, IN_SERVICE.
+        F_BUS, T_BUS, PF, PT (MW), QF, QT (MVAr), SF, ST (MVA), RATE (limit, MVA), LOADING
+        (percent of RATE_A), MU_SF, MU_ST ($/h per MVA), TAP, SHIFT, CLOSED, IN_SERVICE.
     extras : dict
         By extension.
     violations : dict of str to float
         Largest by family, physical units, from `headwater.opf.verify`.
     solver, iterations, times
-        Who solved it, in how many iterations, in how many seconds.
+        Who solved it, in how many iterations, in how many seconds (build_s, solve_s).
     """
 
     status: str
@@ -84,8 +86,26 @@ class Solution:
             "iterations": self.iterations,
             "violations": self.violations,
             "findings": [f.as_dict() | {"message": f.message} for f in self.findings],
-            "extras": self.extras,
+            "extras": _plain(self.extras),
         }
+
+
+def _plain(value: Any) -> Any:
+    """Return tables and arrays as lists; numbers that are none become null."""
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, pd.DataFrame):
+        return [_plain(row) for row in value.to_dict("records")]
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_plain(v) for v in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value
+
+
+KEYS = {"bus": ["BUS_I"], "gen": ["GEN_BUS"], "branch": ["F_BUS", "T_BUS"]}
 
 
 def dataset(solutions: Sequence[Solution], ids: Sequence[str]) -> xr.Dataset:
@@ -95,27 +115,35 @@ def dataset(solutions: Sequence[Solution], ids: Sequence[str]) -> xr.Dataset:
     -------
     Dataset
         Dimensions instance, bus, gen, branch; one variable per column, NaN where a solution
-        has no table; ``objective`` and ``status`` by instance.
+        does not have it; ``objective`` and ``status`` by instance.
+
+    Raises
+    ------
+    ValueError
+        If the solutions are of networks with different rows.
     """
     import xarray as xr
 
-    first = next((s for s in solutions if len(s.bus)), None)
     variables: dict[str, Any] = {
         "objective": (
             "instance",
-            [np.nan if s.objective is None else s.objective for s in solutions],
+            np.array([np.nan if s.objective is None else s.objective for s in solutions]),
         ),
         "status": ("instance", np.array([s.status for s in solutions], dtype="U16")),
     }
-    for name, keys in (("bus", ["BUS_I"]), ("gen", ["GEN_BUS"]), ("branch", ["F_BUS", "T_BUS"])):
-        model = getattr(first, name) if first else pd.DataFrame(columns=keys)
+    for name, keys in KEYS.items():
+        tables = [getattr(s, name) for s in solutions]
+        filled = [t for t in tables if len(t)]
+        if len({len(t) for t in filled}) > 1:
+            raise ValueError(f"solutions with different numbers of {name} rows")
+        first = filled[0] if filled else pd.DataFrame(columns=keys)
         for key in keys:
-            variables[f"{name}_{key}"] = (name, model[key].to_numpy(dtype=float).astype(int))
-        for column in model.columns.difference(keys, sort=False):
-            empty = np.full(len(model), np.nan)
+            variables[f"{name}_{key}"] = (name, first[key].to_numpy(dtype=float).astype(int))
+        columns = dict.fromkeys(c for t in filled for c in t.columns if c not in keys)
+        for column in columns:
+            empty = np.full(len(first), np.nan)
             values = [
-                getattr(s, name)[column].to_numpy(dtype=float) if len(getattr(s, name)) else empty
-                for s in solutions
+                t[column].to_numpy(dtype=float) if column in t.columns else empty for t in tables
             ]
             variables[f"{name}_{column}"] = (("instance", name), np.array(values))
     return xr.Dataset(variables, coords={"instance": np.array(list(ids), dtype=str)})

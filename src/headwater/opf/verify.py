@@ -1,11 +1,13 @@
 """Check a solution without the solver and without the model's expressions.
 
 Flows are computed again from voltages and angles with complex arithmetic on the tables of the
-case, and every limit is looked at in physical units.
+case, costs from gencost, and every limit is looked at in physical units. `numbers` are arrays in
+the order of the network, per unit and radians, by the names of `headwater.opf.model`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,59 +16,74 @@ from .case import PIECEWISE, Case, cost_points, cost_polynomial
 from .network import Network
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from .program import Raw
+
+Numbers = Mapping[str, np.ndarray]
 
 
-def generation_cost(case: Case, gen: pd.DataFrame) -> float:
-    """Return the cost of a dispatch from gencost, $/h.
+def generation_cost(case: Case, network: Network, numbers: Numbers) -> float:
+    """Return the cost of ``pg`` (and ``qg`` with a second block) from gencost, $/h.
 
-    Parameters
-    ----------
-    case : Case
-    gen : DataFrame
-        PG (MW) and QG (MVAr) of all rows of the case, with IN_SERVICE.
+    Units that ``commitment`` switches off cost nothing.
     """
+    on = np.round(numbers.get("commitment", np.ones(network.ng)))
+    blocks = len(case.gencost) // max(1, len(case.gen))
     total = 0.0
-    for block, column in enumerate(("PG", "QG")[: len(case.gencost) // max(1, len(case.gen))]):
-        for row in np.flatnonzero(gen["IN_SERVICE"].to_numpy()):
-            power = float(gen[column].iloc[row])
-            line = row + block * len(case.gen)
+    for block, name in enumerate(("pg", "qg")[:blocks]):
+        if name not in numbers:
+            continue
+        for g in np.flatnonzero(on):
+            power = float(numbers[name][g]) * case.base_mva
+            line = int(network.gen_rows[g]) + block * len(case.gen)
             if case.gencost[line, 0] == PIECEWISE:
-                x, cost = cost_points(case, line)
-                total += float(_interpolated(power, x, cost))
+                total += _interpolated(power, *cost_points(case, line))
             else:
-                powers = power ** np.arange(len(cost_polynomial(case, line)))
-                total += float(cost_polynomial(case, line) @ powers)
+                coefficients = cost_polynomial(case, line)
+                total += float(coefficients @ power ** np.arange(len(coefficients)))
     return total
 
 
 def _interpolated(power: float, x: np.ndarray, cost: np.ndarray) -> float:
     """Return the curve at `power`; the first and last segment go on beyond their ends."""
     k = int(np.clip(np.searchsorted(x, power) - 1, 0, len(x) - 2))
-    return cost[k] + (cost[k + 1] - cost[k]) / (x[k + 1] - x[k]) * (power - x[k])
+    return float(cost[k] + (cost[k + 1] - cost[k]) / (x[k + 1] - x[k]) * (power - x[k]))
 
 
-def ac_flows(case: Case, network: Network, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def ac_flows(
+    case: Case,
+    network: Network,
+    v: np.ndarray,
+    tap: np.ndarray | None = None,
+    shift: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
     """Return complex power into every branch at its from and to end, MVA.
 
     Parameters
     ----------
     v : complex array (nb)
         Bus voltages, p.u., in the order of the network.
+    tap, shift : arrays (nl), optional
+        Ratio and shift (radians) where they are not those of the case.
     """
     branch = case.branch.iloc[network.branch_rows]
-    tap = np.where(branch["TAP"] == 0, 1.0, branch["TAP"]) * np.exp(
-        1j * np.deg2rad(branch["SHIFT"].to_numpy())
-    )
+    ratio = np.where(branch["TAP"] == 0, 1.0, branch["TAP"]) if tap is None else tap
+    angle = np.deg2rad(branch["SHIFT"].to_numpy()) if shift is None else shift
+    turns = ratio * np.exp(1j * angle)
     y = 1 / (branch["BR_R"].to_numpy() + 1j * branch["BR_X"].to_numpy())
     y_tt = y + 0.5j * branch["BR_B"].to_numpy()
     vf, vt = v[network.f], v[network.t]
-    i_f = y_tt / abs(tap) ** 2 * vf - y / np.conj(tap) * vt
-    i_t = y_tt * vt - y / tap * vf
+    i_f = y_tt / abs(turns) ** 2 * vf - y / np.conj(turns) * vt
+    i_t = y_tt * vt - y / turns * vf
     return vf * np.conj(i_f) * case.base_mva, vt * np.conj(i_t) * case.base_mva
 
 
-def dc_flows(case: Case, network: Network, angle: np.ndarray, convention: str) -> np.ndarray:
+def dc_flows(
+    case: Case,
+    network: Network,
+    angle: np.ndarray,
+    convention: str,
+    shift: np.ndarray | None = None,
+) -> np.ndarray:
     """Return the flow of every branch in the DC model, MW; angles in radians."""
     branch = case.branch.iloc[network.branch_rows]
     r, x = branch["BR_R"].to_numpy(), branch["BR_X"].to_numpy()
@@ -74,89 +91,124 @@ def dc_flows(case: Case, network: Network, angle: np.ndarray, convention: str) -
     if convention == "powermodels":
         return case.base_mva * difference * x / (r**2 + x**2)
     tap = np.where(branch["TAP"] == 0, 1.0, branch["TAP"])
-    shifted = difference - np.deg2rad(branch["SHIFT"].to_numpy())
-    return case.base_mva * shifted / (x * tap)
+    turn = np.deg2rad(branch["SHIFT"].to_numpy()) if shift is None else shift
+    return case.base_mva * (difference - turn) / (x * tap)
 
 
-def _over(value: np.ndarray, low: np.ndarray, high: np.ndarray) -> float:
+def _over(value: np.ndarray, low: np.ndarray | float, high: np.ndarray | float) -> float:
     """Return the largest amount by which values leave their limits."""
     if not len(value):
         return 0.0
     return float(max(0.0, np.max(low - value), np.max(value - high)))
 
 
-def violations(
-    case: Case,
-    network: Network,
-    bus: pd.DataFrame,
-    gen: pd.DataFrame,
-    branch: pd.DataFrame,
-    formulation: str,
-    convention: str,
+def check(
+    case: Case, network: Network, numbers: Numbers, formulation: str, convention: str
 ) -> dict[str, float]:
     """Return the largest violation of every family of constraints, in physical units.
 
-    The tables are those of a solution: ``P_LOAD Q_LOAD P_EXTRA Q_EXTRA`` of a bus are what is
-    drawn and what extensions inject; ``RATE`` of a branch is its limit as extensions left it
-    (MVA, NaN for none); ``CLOSED`` is 0 where an extension opened it.
+    Returns
+    -------
+    dict
+        ``generation_mw``, ``balance_mw`` and, by formulation, ``balance_mvar flow_mva
+        voltage_pu reactive_mvar angle_degrees``.
     """
-    b, g, k = (
-        bus.iloc[network.bus_rows],
-        gen.iloc[network.gen_rows],
-        branch.iloc[network.branch_rows],
-    )
-    found = {"generation_mw": _over(g["PG"].to_numpy(), g["PMIN"].to_numpy(), g["PMAX"].to_numpy())}
+    base, n = case.base_mva, network
+    on = np.round(numbers.get("commitment", np.ones(n.ng)))
+    pg = numbers["pg"]
+    found = {"generation_mw": base * _over(pg, on * numbers["pmin"], on * numbers["pmax"])}
+    bus = case.bus.iloc[n.bus_rows]
+    gs, bs = bus["GS"].to_numpy(), bus["BS"].to_numpy()
+    real = base * (numbers["injection_p"] - numbers["pd"])
     if formulation == "ED":
-        left = g["PG"].sum() + b["P_EXTRA"].sum() - b["P_LOAD"].sum()
-        left -= case.bus["GS"].to_numpy()[network.bus_rows].sum()
+        left = base * pg.sum() + real.sum() - gs.sum()
         return found | {"balance_mw": float(abs(left))}
-    closed = k["CLOSED"].to_numpy() > 0.5
-    rate = np.where(np.isnan(k["RATE"]), np.inf, k["RATE"])
-    gs = case.bus["GS"].to_numpy()[network.bus_rows]
-    bs = case.bus["BS"].to_numpy()[network.bus_rows]
-    if formulation == "SOCP":  # voltages have no angle: the flows are those of the relaxation
-        s_f, s_t = (k[f"P{e}"].to_numpy() + 1j * k[f"Q{e}"].to_numpy() for e in "FT")
-        squared = b["VM"].to_numpy() ** 2
-    else:
-        angle = np.deg2rad(b["VA"].to_numpy())
-        if formulation == "DCOPF":
-            s_f = dc_flows(case, network, angle, convention) * closed
-            s_t, squared = -s_f, np.ones(network.nb)
-        else:
-            s_f, s_t = ac_flows(case, network, b["VM"].to_numpy() * np.exp(1j * angle))
-            squared = b["VM"].to_numpy() ** 2
-        found["angle_degrees"] = _angles(case, network, b["VA"].to_numpy(), closed)
-    injected = np.zeros(network.nb, dtype=complex)
-    power = g["PG"].to_numpy() + 1j * (0 if formulation == "DCOPF" else g["QG"].to_numpy())
-    np.add.at(injected, network.at, power)
-    np.add.at(injected, network.f, -s_f)
-    np.add.at(injected, network.t, -s_t)
-    injected += b["P_EXTRA"].to_numpy() - b["P_LOAD"].to_numpy() - gs * squared
+    s_f, s_t, squared = _flows(case, network, numbers, formulation, convention)
+    qg = numbers.get("qg", np.zeros(n.ng))
+    injected = np.zeros(n.nb, dtype=complex)
+    np.add.at(injected, n.at, base * (pg + 1j * qg))
+    np.add.at(injected, n.f, -s_f)
+    np.add.at(injected, n.t, -s_t)
+    injected += real - gs * squared
     found["balance_mw"] = float(abs(injected.real).max())
-    none = np.full(network.nl, -np.inf)
+    rate = base * numbers["limit"]
+    found["flow_mva"] = max(_over(abs(s), -np.inf, rate) for s in (s_f, s_t))
+    if "va" in numbers:
+        found["angle_degrees"] = _angles(case, network, numbers)
     if formulation == "DCOPF":
-        found["flow_mva"] = _over(abs(s_f), none, rate)
         return found
-    reactive = injected.imag + b["Q_EXTRA"].to_numpy() - b["Q_LOAD"].to_numpy() + bs * squared
+    reactive = injected.imag + base * (numbers["injection_q"] - numbers["qd"]) + bs * squared
     found["balance_mvar"] = float(abs(reactive).max())
-    found["flow_mva"] = max(_over(abs(s), none, rate) for s in (s_f, s_t))
-    found["voltage_pu"] = _over(b["VM"].to_numpy(), b["VMIN"].to_numpy(), b["VMAX"].to_numpy())
-    found["reactive_mvar"] = _over(g["QG"].to_numpy(), g["QMIN"].to_numpy(), g["QMAX"].to_numpy())
+    found["voltage_pu"] = _over(np.sqrt(squared), numbers["vmin"], numbers["vmax"])
+    found["reactive_mvar"] = base * _over(qg, numbers["qmin"], numbers["qmax"])
     return found
 
 
-def _angles(case: Case, network: Network, va: np.ndarray, closed: np.ndarray) -> float:
+def _flows(
+    case: Case, network: Network, numbers: Numbers, formulation: str, convention: str
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the power into both ends of every branch, MVA, and the squared voltages."""
+    closed = np.round(numbers["closed"])
+    if formulation == "SOCP":
+        v_f, v_t = _relaxed(case, network, numbers)
+        return v_f, v_t, np.maximum(numbers["w"], 0)
+    if formulation == "DCOPF":
+        flow = dc_flows(case, network, numbers["va"], convention, numbers["shift"])
+        return flow * closed + 0j, -flow * closed + 0j, np.ones(network.nb)
+    v = numbers["vm"] * np.exp(1j * numbers["va"])
+    s_f, s_t = ac_flows(case, network, v, numbers["tap"], numbers["shift"])
+    return s_f * closed, s_t * closed, numbers["vm"] ** 2
+
+
+def _relaxed(case: Case, network: Network, numbers: Numbers) -> tuple[np.ndarray, np.ndarray]:
+    """Return the flows of the cone relaxation, from w and the products V_f V_t^*, MVA."""
+    branch = case.branch.iloc[network.branch_rows]
+    turns = numbers["tap"] * np.exp(1j * numbers["shift"])
+    y = 1 / (branch["BR_R"].to_numpy() + 1j * branch["BR_X"].to_numpy())
+    y_tt = y + 0.5j * branch["BR_B"].to_numpy()
+    product = numbers["re"] + 1j * numbers["im"]
+    wf, wt = numbers["w"][network.f], numbers["w"][network.t]
+    s_f = np.conj(y_tt) / abs(turns) ** 2 * wf - np.conj(y) / turns * product
+    s_t = np.conj(y_tt) * wt - np.conj(y / turns) * np.conj(product)
+    return s_f * case.base_mva, s_t * case.base_mva
+
+
+def _angles(case: Case, network: Network, numbers: Numbers) -> float:
     rows = network.angle_limited
     branch = case.branch.iloc[network.branch_rows[rows]]
     low, high = branch["ANGMIN"].to_numpy(), branch["ANGMAX"].to_numpy()
     low = np.where((low == 0) | (low <= -360), -np.inf, low)
     high = np.where((high == 0) | (high >= 360), np.inf, high)
+    va = np.rad2deg(numbers["va"])
+    kept = np.round(numbers["closed"])[rows] > 0
     difference = va[network.f[rows]] - va[network.t[rows]]
-    kept = closed[rows]
     return _over(difference[kept], low[kept], high[kept])
 
 
-def worst_pu(found: dict[str, float], base: float) -> float:
+def worst_pu(found: Mapping[str, float], base: float) -> float:
     """Return the largest violation per unit; degrees count as radians."""
-    scale = {"angle_degrees": np.pi / 180, "voltage_pu": 1.0}
+    scale = {
+        "angle_degrees": np.pi / 180,
+        "voltage_pu": 1.0,
+        "rows_pu": 1.0,
+        "cones_pu": 1.0,
+        "integers": 1.0,
+        "cost_relative": 0.0,
+    }
     return max((value * scale.get(name, 1 / base) for name, value in found.items()), default=0.0)
+
+
+def program_violations(raw: Raw) -> dict[str, float]:
+    """Return the largest violation of rows, cones and integers as the solver saw them, p.u."""
+    program = raw.program
+    if program is None:
+        return {}
+    bounds = program.bounds(raw.p)
+    rows = program.rows(raw.x, raw.p)
+    found = {"rows_pu": _over(rows, bounds["lg"], bounds["ug"])}
+    whole = np.array(program.integer, dtype=bool)
+    if whole.any():
+        found["integers"] = float(abs(raw.x[whole] - np.round(raw.x[whole])).max())
+    if program.cones:
+        found["cones_pu"] = max(0.0, program.outside(raw.x, raw.p))
+    return found
