@@ -18,6 +18,7 @@ from .case import Case
 from .extensions import GROUPS, REGISTRY
 from .findings import Finding
 from .locate import COMMON, Fault, read_change, read_value
+from .network import network_of
 from .patch import patch, prefixed
 from .structure import RESERVED, allowed_operations, check, empty
 
@@ -249,6 +250,22 @@ def patched(
         values.append(steps[strategy] if strategy < len(steps) else None)
     changed, findings = patch(case, parameters, bindings, values, structure, dc_convention)
     return changed, prefixed([*check(structure, case), *findings], f"record {record.get('id')}")
+
+
+def lint_record(
+    record: Mapping[str, Any], case: Case, dc_convention: str = "matpower"
+) -> list[Finding]:
+    """Return what `patched` finds for any strategy, and the islands that a change cuts off."""
+    bindings = record.get("bindings") or []
+    found: list[Finding] = []
+    for strategy in range(max((len(b.get("values") or []) for b in bindings), default=0) or 1):
+        changed, findings = patched(case, record, strategy, dc_convention)
+        found += findings
+        if changed.branch is not case.branch and not changed.branch["BR_STATUS"].equals(
+            case.branch["BR_STATUS"]
+        ):
+            found += prefixed(network_of(changed).findings, f"record {record.get('id')}")
+    return list(dict.fromkeys(found))
 
 
 def canonical_hash(record: Mapping[str, Any]) -> str:
