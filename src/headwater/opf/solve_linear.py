@@ -18,6 +18,7 @@ import numpy as np
 from scipy import sparse
 
 from .program import Program, Raw
+from .quiet import highs
 
 TANGENT_ERROR, TANGENT_ROUNDS = 1e-6, 60
 MIP_GAP = 1e-7
@@ -138,10 +139,8 @@ class Linear:
         return "unbounded" if solver.getModelStatus() == H.kOptimal else "infeasible"
 
     def _load(self, data: Data, hessian: sparse.csc_matrix) -> highspy.Highs:
-        solver = highspy.Highs()
+        solver = highs()
         for name, value in {
-            "log_to_console": False,
-            "output_flag": False,
             "threads": 1,
             "primal_feasibility_tolerance": max(self.tolerance, 1e-9),
             "dual_feasibility_tolerance": 1e-9,

@@ -1,5 +1,7 @@
-"""Nonlinear programs: exact derivatives by blocks, solved by IPOPT (A. Waechter, L. T. Biegler,
-On the implementation of an interior-point filter line-search algorithm, Math. Program. 106, 2006).
+"""Nonlinear programs: exact derivatives by blocks, solved by IPOPT.
+
+A. Waechter, L. T. Biegler, On the implementation of an interior-point filter line-search
+algorithm for large-scale nonlinear programming, Mathematical Programming 106 (2006) 25.
 
 With z = phi(u(x)) lifted, Z = dz/dx = blockdiag(phi') U is sparse, and
     dg/dx = g_x + g_z Z
