@@ -1,0 +1,189 @@
+"""Optima of networks in all formulations, beside the published ones and MATPOWER's."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from headwater.core.metrics import metric_frame, metric_row, wilson_interval
+
+from .solved import relative
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .case import Case
+    from .engine import Options, Solution
+
+FIVE_DIGITS = 1e-4  # a published optimum has five digits
+GAP_POINTS = 0.03  # a published gap has two decimals; solvers differ in the next
+COLUMNS = (
+    "case",
+    "quantity",
+    "ours",
+    "published",
+    "difference",
+    "agrees",
+    "matpower",
+    "matpower_difference",
+    "status",
+    "solver",
+    "source",
+)
+
+
+def solve_formulations(case: Case, options: Options, log: logging.Logger) -> dict[str, Solution]:
+    """Return the solutions ``ac``, ``dc_matpower``, ``dc_powermodels`` and ``socp`` of a network."""
+    from dataclasses import replace
+
+    from .engine import solve
+
+    asked = {
+        "ac": ("ACOPF", options.dc_convention),
+        "dc_matpower": ("DCOPF", "matpower"),
+        "dc_powermodels": ("DCOPF", "powermodels"),
+        "socp": ("SOCP", options.dc_convention),
+    }
+    found = {}
+    for name, (formulation, convention) in asked.items():
+        found[name] = solve(
+            case, {"formulation": formulation}, replace(options, dc_convention=convention)
+        )
+        log.info("%s: %s, %s", name, found[name].status, found[name].objective)
+    return found
+
+
+def published_table(
+    published: Mapping[str, Mapping[str, Any]],
+    solutions: Mapping[str, Mapping[str, Mapping[str, Any]]],
+    matpower: Mapping[str, Mapping[str, Any]],
+) -> pd.DataFrame:
+    """Return one row for each network and quantity.
+
+    Parameters
+    ----------
+    published : mapping
+        By case: ``ac``, ``dc`` ($/h, infinite for infeasible), ``soc_gap`` (percent),
+        ``dc_convention``, ``source``.
+    solutions : mapping
+        By case: ``ac``, ``dc_matpower``, ``dc_powermodels``, ``socp``, each a solution as plain
+        data.
+    matpower : mapping
+        By case: ``ac`` and ``dc`` (matpower convention), $/h, where MATPOWER was at hand.
+
+    Returns
+    -------
+    DataFrame
+        ``difference`` is relative for objectives and in percentage points for the gap; missing
+        where nothing was published.
+    """
+    import pandas as pd
+
+    rows = [
+        row
+        for case, found in solutions.items()
+        for row in _rows(case, published.get(case, {}), found, matpower.get(case, {}))
+    ]
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def _rows(
+    case: str,
+    known: Mapping[str, Any],
+    found: Mapping[str, Mapping[str, Any]],
+    peer: Mapping[str, Any],
+) -> Iterator[dict[str, Any]]:
+    convention = known.get("dc_convention", "matpower")
+    source = known.get("source", "")
+    yield _objective(case, "AC", found["ac"], known.get("ac"), peer.get("ac"), source)
+    for name in ("matpower", "powermodels"):
+        value = known.get("dc") if name == convention else None
+        second = peer.get("dc") if name == "matpower" else None
+        yield _objective(case, f"DC, {name}", found[f"dc_{name}"], value, second, source)
+    ac, soc = found["ac"]["objective"], found["socp"]["objective"]
+    gap = None if ac is None or soc is None else 100 * (ac - soc) / ac
+    wanted = known.get("soc_gap")
+    difference = None if gap is None or wanted is None else gap - wanted
+    yield {
+        "case": case,
+        "quantity": "SOC gap, %",
+        "ours": gap,
+        "published": wanted,
+        "difference": difference,
+        "agrees": difference is not None and abs(difference) <= GAP_POINTS,
+        "matpower": None,
+        "matpower_difference": None,
+        "status": found["socp"]["status"],
+        "solver": found["socp"]["solver"],
+        "source": source if wanted is not None else "",
+    }
+
+
+def _objective(
+    case: str,
+    quantity: str,
+    found: Mapping[str, Any],
+    published: float | None,
+    matpower: float | None,
+    source: str,
+) -> dict[str, Any]:
+    infeasible = published is not None and math.isinf(published)
+    difference = None if infeasible else relative(found["objective"], published)
+    agrees = found["status"] == "infeasible" if infeasible else False
+    if difference is not None:
+        agrees = abs(difference) <= FIVE_DIGITS
+    return {
+        "case": case,
+        "quantity": quantity,
+        "ours": found["objective"],
+        "published": published,
+        "difference": difference,
+        "agrees": agrees,
+        "matpower": matpower,
+        "matpower_difference": relative(found["objective"], matpower),
+        "status": found["status"],
+        "solver": found["solver"],
+        "source": source if published is not None else "",
+    }
+
+
+def case_scores(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of metrics.tsv: every optimum, and how many agree."""
+    rows = []
+    for row in table[table["ours"].notna()].itertuples(index=False):
+        gap = str(row.quantity).endswith("%")
+        rows.append(
+            metric_row(
+                str(row.case),
+                "engine",
+                "soc_gap" if gap else "objective",
+                row.ours,
+                setting=_setting(row.quantity),
+                split="all",
+                unit="%" if gap else "$/h",
+            )
+        )
+    known = table[table["published"].notna()]
+    for quantity, part in [("all", known), *known.groupby("quantity", sort=False)]:
+        if len(part):
+            right, total = int(part["agrees"].sum()), len(part)
+            rows.append(
+                metric_row(
+                    "published_optima",
+                    "engine",
+                    "agreement_share",
+                    right / total,
+                    setting=_setting(quantity),
+                    split="all",
+                    interval=wilson_interval(right, total),
+                    n=total,
+                )
+            )
+    return metric_frame(rows)
+
+
+def _setting(quantity: Any) -> dict[str, str]:
+    words = str(quantity).removesuffix(", %").replace(", ", "_").replace(" ", "_")
+    return {"model": words}
