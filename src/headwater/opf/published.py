@@ -1,24 +1,19 @@
-"""Optima of networks in all formulations, beside the published ones and MATPOWER's."""
+"""Optima of networks beside the published ones and MATPOWER's, as a table for the page."""
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from headwater.core.metrics import metric_frame, metric_row, wilson_interval
 
+from .baseline import FIVE_DIGITS, GAP_POINTS, gap
 from .solved import relative
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .case import Case
-    from .engine import Options, Solution
-
-FIVE_DIGITS = 1e-4  # a published optimum has five digits
-GAP_POINTS = 0.03  # a published gap has two decimals; solvers differ in the next
 COLUMNS = (
     "case",
     "quantity",
@@ -32,27 +27,6 @@ COLUMNS = (
     "solver",
     "source",
 )
-
-
-def solve_formulations(case: Case, options: Options, log: logging.Logger) -> dict[str, Solution]:
-    """Return the solutions ``ac``, ``dc_matpower``, ``dc_powermodels`` and ``socp`` of a network."""
-    from dataclasses import replace
-
-    from .engine import solve
-
-    asked = {
-        "ac": ("ACOPF", options.dc_convention),
-        "dc_matpower": ("DCOPF", "matpower"),
-        "dc_powermodels": ("DCOPF", "powermodels"),
-        "socp": ("SOCP", options.dc_convention),
-    }
-    found = {}
-    for name, (formulation, convention) in asked.items():
-        found[name] = solve(
-            case, {"formulation": formulation}, replace(options, dc_convention=convention)
-        )
-        log.info("%s: %s, %s", name, found[name].status, found[name].objective)
-    return found
 
 
 def published_table(
@@ -103,13 +77,12 @@ def _rows(
         second = peer.get("dc") if name == "matpower" else None
         yield _objective(case, f"DC, {name}", found[f"dc_{name}"], value, second, source)
     ac, soc = found["ac"]["objective"], found["socp"]["objective"]
-    gap = None if ac is None or soc is None else 100 * (ac - soc) / ac
-    wanted = known.get("soc_gap")
-    difference = None if gap is None or wanted is None else gap - wanted
+    ours, wanted = gap(ac, soc), known.get("soc_gap")
+    difference = None if ours is None or wanted is None else ours - wanted
     yield {
         "case": case,
         "quantity": "SOC gap, %",
-        "ours": gap,
+        "ours": ours,
         "published": wanted,
         "difference": difference,
         "agrees": difference is not None and abs(difference) <= GAP_POINTS,
@@ -153,16 +126,16 @@ def case_scores(table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of metrics.tsv: every optimum, and how many agree."""
     rows = []
     for row in table[table["ours"].notna()].itertuples(index=False):
-        gap = str(row.quantity).endswith("%")
+        percent = str(row.quantity).endswith("%")
         rows.append(
             metric_row(
                 str(row.case),
                 "engine",
-                "soc_gap" if gap else "objective",
+                "soc_gap" if percent else "objective",
                 row.ours,
                 setting=_setting(row.quantity),
                 split="all",
-                unit="%" if gap else "$/h",
+                unit="%" if percent else "$/h",
             )
         )
     known = table[table["published"].notna()]
