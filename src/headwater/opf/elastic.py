@@ -56,7 +56,7 @@ def nearest_point(
     program.parts = {}
     symbols = [s for m in soft.models for s in m.elastic.values()]  # type: ignore[attr-defined]
     program.cost("elastic", ca.sum1(ca.vertcat(*symbols)))
-    values = np.concatenate([p, program.values()[len(p) :]])
+    values = program.values(_by_name(built, p))  # rows added by `refine` are not there
     raw = soft.solver(replace(options, violation=1e-8)).solve(values)
     if raw.status != "optimal":
         return None
@@ -71,6 +71,17 @@ def nearest_point(
     }
     start = {k: v for k, v in found.items() if k in built.program.names}
     return Point(start, missing)
+
+
+def _by_name(built: Built, p: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the parameters of a program by name."""
+    defaults = built.program.default
+    ends = np.cumsum([v.size for v in defaults.values()])
+    parts = np.split(p, ends[:-1])
+    return {
+        name: part.reshape(v.shape, order="F")
+        for (name, v), part in zip(defaults.items(), parts, strict=True)
+    }
 
 
 def _soften(models: list[Model]) -> None:
