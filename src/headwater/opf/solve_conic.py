@@ -17,7 +17,6 @@ from .solve_linear import Data, Matrices, _sparse
 
 STATUS = {
     "Solved": "optimal",
-    "AlmostSolved": "numerical_error",
     "PrimalInfeasible": "infeasible",
     "AlmostPrimalInfeasible": "infeasible",
     "DualInfeasible": "unbounded",
@@ -25,6 +24,11 @@ STATUS = {
     "MaxIterations": "iteration_limit",
     "MaxTime": "time_limit",
 }
+
+
+FAILED = "numerical_error"
+GAP = 1e-8
+REGULARISATIONS = (1e-9, 1e-8, 1e-10)
 
 
 class Conic:
@@ -83,22 +87,21 @@ def solve_data(
         parts.append(-cone[0])
         right.append(cone[1])
         cones += [clarabel.SecondOrderConeT(k) for k in cone[2]]
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.max_iter = iterations
-    settings.max_threads = 1
-    goal = min(tolerance, 1e-8)
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = goal
-    if seconds is not None:
-        settings.time_limit = float(seconds)
     quadratic = sparse.triu(data.hessian, format="csc")
     if not quadratic.shape[0]:
         quadratic = sparse.csc_matrix((n, n))
-    matrix = sparse.csc_matrix(sparse.vstack(parts))
-    solver = clarabel.DefaultSolver(
-        quadratic, data.c, matrix, np.concatenate(right), cones, settings
-    )
-    found = solver.solve()
+    matrix, bounds = sparse.csc_matrix(sparse.vstack(parts)), np.concatenate(right)
+    for regularisation in REGULARISATIONS:
+        settings = _settings(tolerance, seconds, iterations)
+        settings.static_regularization_constant = regularisation
+        solver = clarabel.DefaultSolver(quadratic, data.c, matrix, bounds, cones, settings)
+        found = solver.solve()
+        status = _status(found)
+        if status in ("infeasible", "unbounded", "time_limit"):
+            break
+        off = abs(matrix @ np.array(found.x) + np.array(found.s) - bounds).max(initial=0.0)
+        if status == "optimal" and off <= 10 * tolerance:
+            break
     duals = np.zeros(m + n)
     z = np.array(found.z)
     first, second = len(equal), len(equal) + len(up)
@@ -106,7 +109,7 @@ def solve_data(
     duals[up] -= z[first:second]
     duals[down] += z[second : second + len(down)]
     return Raw(
-        status=STATUS.get(str(found.status), "numerical_error"),
+        status=status,
         x=np.array(found.x),
         p=p,
         row_duals=duals[:m],
@@ -115,3 +118,25 @@ def solve_data(
         iterations=int(found.iterations),
         program=program,
     )
+
+
+def _settings(tolerance: float, seconds: float | None, iterations: int) -> Any:
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.max_iter = iterations
+    settings.max_threads = 1
+    settings.tol_gap_abs = settings.tol_gap_rel = min(tolerance, GAP)
+    # relative to the size of the data: an absolute 1e-8 needs more
+    settings.tol_feas = 1e-2 * min(tolerance, GAP)
+    if seconds is not None:
+        settings.time_limit = float(seconds)
+    return settings
+
+
+def _status(found: Any) -> str:
+    """Return our word; "almost solved" will do where the gap is closed, for all is checked."""
+    word = str(found.status)
+    if word == "AlmostSolved":
+        size = max(1.0, abs(found.obj_val))
+        return "optimal" if abs(found.obj_val - found.obj_val_dual) <= 1e-7 * size else FAILED
+    return STATUS.get(word, "numerical_error")
