@@ -88,14 +88,17 @@ def lengths(values: Mapping[str, Any], of: str, *names: str) -> Iterator[tuple[s
             yield name, f"{len(values[name])} entries", expected
 
 
-def keep(model: Model, owner: str, name: str, expression: Any) -> None:
-    """Have an expression evaluated at the solution, for the extras of an extension."""
-    model.__dict__.setdefault("kept", {})[owner, name] = ca.SX(expression)
+def keep(model: Model, owner: str, name: str, expression: Any, total: bool = False) -> None:
+    """Have an expression evaluated at the solution, for the extras of an extension.
+
+    A column becomes a list there, a `total` one number.
+    """
+    model.__dict__.setdefault("kept", {})[owner, name] = (ca.SX(expression), total)
 
 
 def kept(model: Model, owner: str, name: str) -> ca.SX | None:
     """Return what another extension keeps; None where it is absent."""
-    return model.__dict__.get("kept", {}).get((owner, name))
+    return model.__dict__.get("kept", {}).get((owner, name), (None, False))[0]
 
 
 def reporter(owner: str) -> Callable[[Model, Raw], dict[str, Any]]:
@@ -104,10 +107,10 @@ def reporter(owner: str) -> Callable[[Model, Raw], dict[str, Any]]:
     def report(model: Model, raw: Raw) -> dict[str, Any]:
         """Return the numbers of this extension at a solution."""
         found = {}
-        for (whose, name), expression in model.__dict__.get("kept", {}).items():
+        for (whose, name), (expression, total) in model.__dict__.get("kept", {}).items():
             if whose == owner:
                 values = np.asarray(raw.value(expression)).ravel()
-                found[name] = float(values[0]) if expression.shape[0] == 1 else values.tolist()
+                found[name] = float(values[0]) if total else values.tolist()
         return found
 
     return report

@@ -24,7 +24,7 @@ REQUIRED = ()
 def apply(model: Model, values: dict[str, Any]) -> None:
     """Add price sum_l (P_f + P_t), MW."""
     loss = model.network.base * (ca.sum1(model.pf) + ca.sum1(model.pt))
-    keep(model, NAME, "loss_mw", loss)
+    keep(model, NAME, "loss_mw", loss, total=True)
     model.program.cost(NAME, values["price"] * loss)
 
 

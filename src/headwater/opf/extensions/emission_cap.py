@@ -25,7 +25,7 @@ def apply(model: Model, values: dict[str, Any]) -> None:
     n = model.network
     emitted = n.base * dot(per_row(n, values["rates_t_per_mwh"]), model.pg)
     model.program.constrain(NAME, emitted / n.base, upper=values["cap_t_per_h"] / n.base)
-    keep(model, NAME, "emission_t_per_h", emitted)
+    keep(model, NAME, "emission_t_per_h", emitted, total=True)
 
 
 report = reporter(NAME)

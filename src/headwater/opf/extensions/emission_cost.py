@@ -39,7 +39,7 @@ def apply(model: Model, values: dict[str, Any]) -> None:
     rate, growth = per_row(n, values["zeta"]), per_row(n, values["lambda"])
     for k in np.flatnonzero(rate):
         emitted += rate[k] * ca.exp(growth[k] * p[int(k)])
-    keep(model, NAME, "emission_t_per_h", emitted)
+    keep(model, NAME, "emission_t_per_h", emitted, total=True)
     model.program.cost(NAME, values["price"] * emitted)
 
 
