@@ -17,11 +17,15 @@ SLOTS = {"set": {"o", "v"}, "up": {"o", "p"}, "down": {"o", "p"}, "off": {"o"}}
 
 @dataclass(frozen=True)
 class Effect:
-    """What a scenario does to one field: ``increase``, ``decrease`` or ``set_zero``."""
+    """What a scenario does to one field: ``increase``, ``decrease`` or ``set_zero``.
+
+    `only` is ``line`` or ``transformer`` where the sentences fit one of them alone.
+    """
 
     field: str
     direction: str
     text: tuple[str, ...]
+    only: str = ""
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,8 @@ def scenarios() -> dict[str, Scenario]:
     for branch, leaves in _read("scenarios").items():
         for leaf, entry in leaves.items():
             effects = tuple(
-                Effect(e["field"], e["direction"], tuple(e["text"])) for e in entry["effects"]
+                Effect(e["field"], e["direction"], tuple(e["text"]), e.get("only", ""))
+                for e in entry["effects"]
             )
             name = f"{branch}.{leaf}"
             held_out = bool(entry.get("held_out"))
@@ -101,9 +106,14 @@ def frames() -> dict[str, Any]:
     return _read("requests")
 
 
-def pick(rng: np.random.Generator, texts: Any) -> Any:
-    """Return one entry of a sequence, each with the same chance."""
-    return texts[int(rng.integers(len(texts)))]
+def pick(rng: np.random.Generator, texts: Any, used: set[str] | None = None) -> Any:
+    """Return one entry of a sequence, each with the same chance; one not `used` if there is one."""
+    if used is not None:
+        texts = [t for t in texts if t not in used] or texts
+    chosen = texts[int(rng.integers(len(texts)))]
+    if used is not None:
+        used.add(chosen)
+    return chosen
 
 
 def texts() -> list[str]:

@@ -52,11 +52,12 @@ def request(
     """
     parts = bank.frames()
     bindings = list(record.get("bindings") or [])
-    clauses = [change(case, item, rng) for item in record.get("parameters") or []]
+    used: set[str] = set()
+    clauses = [change(case, item, rng, used) for item in record.get("parameters") or []]
     lead = []
     if scenario:
         lead = [pick(rng, bank.scenarios()[scenario].lead)]
-        clauses += [effect(case, item, scenario, rng) for item in bindings]
+        clauses += [effect(case, item, scenario, rng, used) for item in bindings]
     body = _joined(clauses, rng)
     structure = structure_sentences(record["structure"], rng)
     problem = pick(rng, parts["solve"][record["structure"]["formulation"]])
@@ -99,18 +100,18 @@ def system(name: str, case: Case, rng: np.random.Generator) -> str:
     return pick(rng, texts).format(name=name, nb=len(case.bus))
 
 
-def change(case: Case, item: Item, rng: np.random.Generator) -> str:
-    """Return one explicit change as a clause."""
+def change(case: Case, item: Item, rng: np.random.Generator, used: set[str] | None = None) -> str:
+    """Return one explicit change as a clause, in a sentence not `used` if there is one."""
     forms = bank.fields()[item["field"]]
     target, value = thing(case, item, rng), item["value"]
     if item["op"] == "set":
         if value == 0 and "off" in forms:
-            return pick(rng, forms["off"]).format(o=target)
+            return pick(rng, forms["off"], used).format(o=target)
         unit = FIELDS[item["component"], item["field"]].unit
-        return pick(rng, forms["set"]).format(o=target, v=with_unit(value, unit, rng))
+        return pick(rng, forms["set"], used).format(o=target, v=with_unit(value, unit, rng))
     share = round(100 * (value - 1), 9)
     usual = forms.get("up" if share > 0 else "down", [])
-    text = pick(rng, [*usual, *forms["scale"]])
+    text = pick(rng, [*usual, *forms["scale"]], used)
     ways = {
         "o": target,
         "p": percent(abs(share), rng),
@@ -125,7 +126,13 @@ def _of_old(value: float, rng: np.random.Generator) -> str:
     return style.format(plain(round(100 * value, 9)))
 
 
-def effect(case: Case, item: Item, scenario: str, rng: np.random.Generator) -> str:
+def effect(
+    case: Case,
+    item: Item,
+    scenario: str,
+    rng: np.random.Generator,
+    used: set[str] | None = None,
+) -> str:
     """Return what a scenario does to the object of a placeholder."""
     wanted = (item["field"], item["direction"])
     texts = [
@@ -136,7 +143,7 @@ def effect(case: Case, item: Item, scenario: str, rng: np.random.Generator) -> s
     ]
     if not texts:
         raise ValueError(f"scenario {scenario} has no sentence for {wanted}")
-    return pick(rng, texts).format(o=thing(case, item, rng))
+    return pick(rng, texts, used).format(o=thing(case, item, rng))
 
 
 def thing(case: Case, item: Item, rng: np.random.Generator) -> str:
@@ -155,11 +162,10 @@ def thing(case: Case, item: Item, rng: np.random.Generator) -> str:
 def _branch_kind(case: Case, item: Item) -> str:
     if "circuit" in item:
         return "circuit"
-    if item["field"] in DIRECTED:
-        return "directed"
     ends = {item["fbus"], item["tbus"]}
-    same = case.branch[["F_BUS", "T_BUS"]].isin(ends).all(axis=1)
-    return "transformer" if (case.branch.loc[same, "TAP"] != 0).any() else "line"
+    same = case.branch[["F_BUS", "T_BUS"]].isin(ends).all(axis=1).to_numpy()
+    kind = "transformer" if (case.branch["TAP"].to_numpy()[same] != 0).any() else "line"
+    return f"directed_{kind}" if item["field"] in DIRECTED else kind
 
 
 def _placeholders(bindings: Sequence[Item], rng: np.random.Generator) -> list[str]:

@@ -41,7 +41,7 @@ UNITS = (
 )
 WORDS = {10: ("tenth",), 20: ("fifth",), 25: ("quarter",)}
 _FRACTION = re.compile(r"\b(?:one|a) (tenth|fifth|quarter)\b")
-_PLACEHOLDER = re.compile(r"\b(?:bus|gen|branch)_[A-Z][A-Za-z0-9_]*")
+_PLACEHOLDER = re.compile(r"\b(?:bus|gen|branch)_[A-Z][A-Z0-9_]*_\d+(?:_c?\d+)*\b")
 _PAIR = re.compile(r"(?<![\w.^-])(\d+)-(\d+)(?![\w.]*\d)")
 _POWER = re.compile(r"10\^(-?\d+)")
 _NUMBER = re.compile(
