@@ -28,7 +28,8 @@ def apply(model: Model, values: dict[str, Any]) -> None:
     The loading is |P| / RATE in DC and |S| / RATE in AC. A price pushes u down onto it; the
     variable keeps the problem smooth where a flow is zero.
     """
-    n, rate = model.network, model.rate
+    n = model.network
+    rate = take(model.rate, n.rated)
     loading = model.program.variable("loading", len(n.rated), 0.0, start=0.5)
     ends = [[take(flow, n.rated) for flow in end] for end in _ends(model)]
     for end in ends:
