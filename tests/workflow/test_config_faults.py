@@ -20,7 +20,7 @@ CASES = {
     ),
     "wrong type": (
         {"counts": {"datasets": "tiny"}},
-        "config: counts.datasets: 'tiny' is not a array",
+        "config: counts.datasets: 'tiny' is not a list",
     ),
     "unknown data set": (
         {"counts": {"datasets": ["tinny"]}},
@@ -42,19 +42,36 @@ CASES = {
         {"counts": {"datasets": ["tiny"], "per_dataset": {"tiny": {"tables": ["a"]}}}},
         "config: counts.per_dataset.tiny.tables: found a key of the whole run",
     ),
+    "no data set named": ({"counts": {}}, "config: counts: missing 'datasets'; add it"),
+    "an empty block": ({"counts": None}, "config: counts: None is not a block of keys"),
+    "no domain": ({}, "config: no domain: expected a block of one"),
+    "a mirror that is not there": (
+        {"mirror": "/no/such/folder", "counts": {"datasets": ["tiny"]}},
+        "mirror: found no folder /no/such/folder",
+    ),
+    "a list of text for numbers": (
+        {"counts": {"datasets": ["tiny"], "per_dataset": {"tiny": {"select": {"d": ["2"]}}}}},
+        "found select.d: ['2'] is not a whole number of at least 1 or a list (each whole number"
+        " of at least 1) without repeats",
+    ),
+    "a warm-up without an end": (
+        {"counts": {"datasets": ["tiny"], "model": {"epochs": 10, "warmup": 20}}},
+        "counts.model.warmup: found 20; expected fewer than the 10 epochs",
+    ),
     "bad run name": ({"run": "a/b"}, "config: run: 'a/b' does not match"),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_one_clear_line(name, snakemake, tmp_path):
+def test_one_clear_line(name, snakemake, tmp_path, monkeypatch):
+    monkeypatch.delenv("HEADWATER_MIRROR", raising=False)
     config, line = CASES[name]
     (tmp_path / "mine.yaml").write_text(yaml.safe_dump({"run": "x", **config}))
     job = snakemake("-n", "--configfile", tmp_path / "mine.yaml", directory=tmp_path, check=False)
     text = job.stdout + job.stderr
     assert job.returncode == 1
-    assert line.split(" (")[0] in text
-    assert "Traceback" not in text
+    assert line.removesuffix(" (mine.yaml)") in text
+    assert "Traceback" not in text and "File " not in text
     assert not (tmp_path / "results").exists()
 
 
@@ -71,6 +88,15 @@ FAULTY_ROWS = {
     "twice": ("a\tA\tweather\t\t\t\t\t\n" * 2, "row 3, column dataset: found 'a' a second time"),
     "settings": ("a\tA\tweather\t\t\t\t\tfolds\n", "row 2, column settings"),
     "files": ("a\tA\ttable\t\t\t\t\t\n", "row 2, column files: found nothing"),
+    "surplus": (
+        "a\tA\tweather\t\t\t\t\t\tmore\n",
+        "row 2: found more cells than columns, from 'more' on",
+    ),
+    "two files": ("a\tA\ttable\tb.tsv,c.tsv\t\t\t\t\n", "row 2, column files: found 2 files"),
+    "general key": (
+        "a\tA\tweather\t\t\t\t\tdatasets=b\n",
+        "settings of data set a: datasets: found a key of the whole run",
+    ),
     "own setting": (
         "a\tA\tweather\t\t\t\t\tsplit.folds=1\n",
         "settings of data set a: found split.folds: 1 is less than the minimum of 2",
@@ -108,3 +134,11 @@ def test_a_target_that_is_not_there_is_said_without_a_traceback(target, snakemak
     assert job.returncode == 1
     assert TARGETS[target] in text
     assert "Traceback" not in text
+
+
+def test_a_key_that_stands_twice_is_no_choice(snakemake, tmp_path):
+    text = "run: x\ncounts:\n  datasets: [tiny]\n  seeds: 1\n  seeds: 2\n"
+    (tmp_path / "mine.yaml").write_text(text)
+    job = snakemake("-n", "--configfile", tmp_path / "mine.yaml", directory=tmp_path, check=False)
+    assert job.returncode == 1
+    assert "config: counts.seeds: stands twice, in lines 4 and 5" in job.stdout + job.stderr

@@ -1,19 +1,28 @@
 """Helpers that the rule files share (configuration, files, resources, seeds, code)."""
 
 import os
+import sys
 from pathlib import Path
 
-from snakemake.exceptions import WorkflowError
+from snakemake.logging import logger
 
 from headwater.core import code
-from headwater.core.config import load_schema, problems, with_defaults
+from headwater.core.config import load_schema, problems, repeated_keys, with_defaults
 from headwater.core.errors import InputError
 from headwater.core.retrieve import read_datasets
 from headwater.core.seeds import job_seed
 
 ROOT = Path(workflow.basedir)
+
+
+def stop(text):
+    """End planning with these lines and no more; an exception would add where it was raised."""
+    logger.error(f"Error: {text}")
+    sys.exit(1)
+
+
 if not os.access(".", os.W_OK):
-    raise WorkflowError(
+    stop(
         f"the working folder {os.getcwd()} cannot be written; "
         "name another one with --directory FOLDER"
     )
@@ -40,10 +49,24 @@ def checked_config(found):
     """Return the configuration with defaults filled in, or stop with one line per problem."""
     names = [str(f) for f in (*workflow.configfiles, *workflow.overwrite_configfiles)]
     files = [(os.path.relpath(n), load_yaml(n)) for n in dict.fromkeys(names)]
-    lines = problems(found, SCHEMA, files)
+    lines = [
+        f"{line} ({os.path.relpath(n)})"
+        for n in dict.fromkeys(names)
+        for line in repeated_keys(Path(n).read_text(encoding="utf-8"))
+    ]
+    lines += problems(found, SCHEMA, files)
     if lines:
-        raise WorkflowError("\n".join(lines))
+        stop("\n".join(lines))
     return with_defaults(found, SCHEMA)
+
+
+def checked_mirror(folder):
+    """Stop if the mirror is no folder: a wrong name would send every file to the network."""
+    if folder and workflow.is_main_process and not Path(folder).is_dir():
+        stop(
+            f"mirror: found no folder {folder}; expected one laid out as <domain>/...; "
+            "correct the key mirror of the configuration or HEADWATER_MIRROR"
+        )
 
 
 def located(path):
@@ -57,7 +80,7 @@ def data_file(name):
         return name
     if name in FILES:
         return f"{DOWNLOADS}/{name}"
-    raise WorkflowError(
+    stop(
         f"{name}: found neither a local file nor a row in config/datasets.tsv; "
         "expected one of them. Correct the path or add the row."
     )
@@ -107,7 +130,7 @@ def stop_on_input_error(function, *arguments):
     try:
         return function(*arguments)
     except InputError as error:
-        raise WorkflowError(error.line()) from None
+        stop(error.line())
 
 
 def res(size, name):
@@ -139,6 +162,9 @@ if config["mirror"]:
     os.environ.setdefault("HEADWATER_MIRROR", config["mirror"])
 if config["offline"]:
     os.environ.update(HEADWATER_OFFLINE="1")
+checked_mirror(os.environ.get("HEADWATER_MIRROR"))
+if not DOMAINS:
+    stop("config: no domain: expected a block of one, such as counts")
 FILES = {
     row["file"]: row
     for row in stop_on_input_error(read_datasets, located("config/datasets.tsv"))

@@ -11,6 +11,15 @@ import yaml
 
 # the parser of libyaml where PyYAML has it: every start of Snakemake reads all schemas
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+KINDS = {  # what JSON schema calls by other names
+    "object": "a block of keys",
+    "array": "a list",
+    "integer": "a whole number",
+    "number": "a number",
+    "string": "a text",
+    "boolean": "true or false",
+    "null": "nothing",
+}
 
 
 def load_schema(path: str | Path) -> dict[str, Any]:
@@ -28,6 +37,29 @@ def _resolved(node: Any, folder: Path) -> Any:
     if isinstance(node, list):
         return [_resolved(value, folder) for value in node]
     return node
+
+
+def repeated_keys(text: str) -> list[str]:
+    """Return one line per key that stands twice in one block: YAML takes the last, silently."""
+    lines: list[str] = []
+
+    def walk(node: yaml.Node | None, path: tuple[str, ...]) -> None:
+        if isinstance(node, yaml.SequenceNode):
+            for number, item in enumerate(node.value):
+                walk(item, (*path, str(number)))
+        if not isinstance(node, yaml.MappingNode):
+            return
+        seen: dict[str, int] = {}
+        for key, value in node.value:
+            name, line = str(key.value), key.start_mark.line + 1
+            if name in seen:
+                where = ".".join((*path, name))
+                lines.append(f"config: {where}: stands twice, in lines {seen[name]} and {line}")
+            seen.setdefault(name, line)
+            walk(value, (*path, name))
+
+    walk(yaml.compose(text, LOADER), ())
+    return lines
 
 
 def problems(
@@ -65,32 +97,52 @@ def _explained(error: Any) -> Iterator[tuple[list[Any], str]]:
         text = ", ".join(f"{k!r}" for k in missing)
         yield path, f"missing {text}; add it, config/README.md describes it"
         return
-    if rule in {"anyOf", "oneOf"} and error.context:
-        options = " or ".join(dict.fromkeys(_wanted(e) for e in error.context))
-        yield path, f"{value!r} is not {options}"
+    if rule in {"anyOf", "oneOf"}:
+        keys = [k for option in wanted for k in option.get("required", ())]
+        if keys:
+            given = [repr(k) for k in keys if k in value]
+            found = f"found {' and '.join(given)}" if given else "found none of them"
+            yield path, f"give exactly one of {' and '.join(map(repr, keys))}; {found}"
+        else:
+            kinds = " or ".join(_kind(option) for option in wanted)
+            yield path, f"{value!r} is not {kinds}; {help_text}".removesuffix("; ")
         return
-    text = f"{value!r} {_wanted(error, verb=True)}"
+    text = f"{value!r} {_wanted(error)}"
     yield path, f"{text}; {help_text}" if help_text else text
 
 
-def _wanted(error: Any, verb: bool = False) -> str:
+def _wanted(error: Any) -> str:
     rule, wanted = error.validator, error.validator_value
     texts = {
-        "type": (f"a {_or(wanted)}", f"is not a {_or(wanted)}"),
-        "enum": (f"one of {_or(wanted)}", f"is none of {_or(wanted)}"),
-        "const": (f"{wanted!r}", f"is not {wanted!r}"),
-        "minimum": (f"at least {wanted}", f"is less than the minimum of {wanted}"),
-        "exclusiveMinimum": (f"more than {wanted}", f"is not more than {wanted}"),
-        "maximum": (f"at most {wanted}", f"is greater than the maximum of {wanted}"),
-        "exclusiveMaximum": (f"less than {wanted}", f"is not less than {wanted}"),
-        "pattern": (f"a text like {wanted}", f"does not match {wanted}"),
-        "minItems": (f"at least {wanted} items", f"has fewer than {wanted} items"),
-        "minLength": (f"a text of at least {wanted}", f"is shorter than {wanted}"),
-        "uniqueItems": ("a list without repeats", "names an item twice"),
+        "type": f"is not {_kind(error.schema)}",
+        "enum": f"is none of {_or(wanted)}",
+        "const": f"is not {wanted!r}",
+        "minimum": f"is less than the minimum of {wanted}",
+        "exclusiveMinimum": f"is not more than {wanted}",
+        "maximum": f"is greater than the maximum of {wanted}",
+        "exclusiveMaximum": f"is not less than {wanted}",
+        "pattern": f"does not match {wanted}",
+        "minItems": f"has fewer than {wanted} items",
+        "minLength": f"is shorter than {wanted}",
+        "uniqueItems": "names an item twice",
     }
-    if rule == "enum" and verb and isinstance(error.instance, str):
+    if rule == "enum" and isinstance(error.instance, str):
         return f"is none of {_or(wanted)}; {nearest(error.instance, [str(w) for w in wanted])}"
-    return texts.get(rule, (error.message, f"is wrong: {error.message}"))[verb]
+    return texts.get(rule, f"is wrong: {error.message}")
+
+
+def _kind(schema: Mapping[str, Any]) -> str:
+    """Return in words what values a schema allows."""
+    names = schema.get("type", "anything")
+    words = [KINDS.get(n, n) for n in ([names] if isinstance(names, str) else names)]
+    text = " or ".join(words)
+    if names == "array" and "items" in schema:
+        each = _kind(schema["items"]).removeprefix("a ")
+        text += f" (each {each})"
+        text += " without repeats" if schema.get("uniqueItems") else ""
+    if "minimum" in schema:
+        text += f" of at least {schema['minimum']}"
+    return text
 
 
 def _or(values: Any) -> str:

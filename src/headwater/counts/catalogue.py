@@ -1,18 +1,20 @@
 """The table of count data sets: one row each, read while the workflow is planned.
 
-Only the standard library and `headwater.core` are imported here.
+Nothing heavier than `headwater.core` is imported here.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from headwater.core.config import merged, nearest, parse_settings, problems, with_lists
 from headwater.core.errors import InputError
+
+from .config import FitConfig
 
 COLUMNS = ("dataset", "title", "reader", "files", "metadata", "taxonomy", "prepare", "settings")
 OF_ALL = ("tables", "datasets", "per_dataset", "paper")  # keys that no data set has of its own
@@ -59,23 +61,38 @@ def read_catalogue(paths: Iterable[str | Path]) -> dict[str, Entry]:
             raise InputError(
                 path, "", "no such file", "a table of data sets", "Correct counts.tables."
             )
-        with path.open(encoding="utf-8", newline="") as stream:
-            rows = csv.DictReader(stream, delimiter="\t", quoting=csv.QUOTE_NONE)
-            _check_header(path, rows.fieldnames or [])
-            names: set[str] = set()
-            for number, row in enumerate(rows, start=2):
-                entry = _entry(path, number, row)
-                if entry.dataset in names:
-                    raise InputError(
-                        path,
-                        f"row {number}, column dataset",
-                        f"{entry.dataset!r} a second time",
-                        "each name once",
-                        "Rename one of the two.",
-                    )
-                names.add(entry.dataset)
-                entries[entry.dataset] = entry
+        entries |= _read(path)
     return entries
+
+
+def _read(path: Path) -> dict[str, Entry]:
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()  # a byte order mark is no name
+    except UnicodeDecodeError:
+        raise InputError(
+            path, "", "no text in UTF-8", "a table of data sets", "Save it as UTF-8."
+        ) from None
+    rows = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+    _check_header(path, rows.fieldnames or [])
+    entries: dict[str, Entry] = {}
+    for number, row in _numbered(rows):
+        entry = _entry(path, number, row)
+        if entry.dataset in entries:
+            raise InputError(
+                path,
+                f"row {number}, column dataset",
+                f"{entry.dataset!r} a second time",
+                "each name once",
+                "Rename one of the two.",
+            )
+        entries[entry.dataset] = entry
+    return entries
+
+
+def _numbered(rows: csv.DictReader) -> Iterator[tuple[int, dict[str | None, Any]]]:
+    """Yield the number of the line, counted from 1 with the header, and the row."""
+    for row in rows:
+        yield rows.line_num, row
 
 
 def _check_header(path: Path, header: Iterable[str]) -> None:
@@ -96,7 +113,15 @@ def _check_header(path: Path, header: Iterable[str]) -> None:
         )
 
 
-def _entry(path: Path, number: int, row: Mapping[str, str | None]) -> Entry:
+def _entry(path: Path, number: int, row: Mapping[str | None, Any]) -> Entry:
+    if row.get(None):
+        raise InputError(
+            path,
+            f"row {number}",
+            f"more cells than columns, from {row[None][0]!r} on",
+            "a cell per column of the header",
+            "Remove the surplus, or a tab inside a cell.",
+        )
     text = {name: (row.get(name) or "").strip() for name in COLUMNS}
 
     def fault(column: str, found: str, expected: str, hint: str = "") -> InputError:
@@ -111,6 +136,9 @@ def _entry(path: Path, number: int, row: Mapping[str, str | None]) -> Entry:
     files = tuple(f.strip() for f in text["files"].split(",") if f.strip())
     if not files and text["reader"] in {"table", "daily", "cube"}:
         raise fault("files", "nothing", "a path, or several with commas between them")
+    if len(files) > 1 and text["reader"] in {"table", "cube"}:
+        several = f"{len(files)} files"
+        raise fault("files", several, "one file", "Join them, or give each a row of its own.")
     parsed = {}
     for column in ("prepare", "settings"):
         try:
@@ -164,6 +192,7 @@ def settings_of(
         If settings do not fit the schema.
     """
     row = merged(entry.settings, {"prepare": entry.prepare} if entry.prepare else {})
+    _refuse_general(row, f"settings of data set {entry.dataset}: ")
     settings = merged(counts, with_lists(row, schema))
     _check_settings(
         settings,
@@ -173,14 +202,19 @@ def settings_of(
     )
     own = counts.get("per_dataset", {}).get(entry.dataset, {})
     place = f"config: counts.per_dataset.{entry.dataset}"
-    for key in own:
-        if key in OF_ALL:
-            raise InputError(
-                None, f"{place}.{key}", "a key of the whole run", "a key of one data set"
-            )
+    _refuse_general(own, f"{place}.")
     settings = merged(settings, own)
     _check_settings(settings, schema, place, "Correct it in the configuration.")
+    FitConfig.from_mapping(settings["model"])
     return settings
+
+
+def _refuse_general(settings: Mapping[str, Any], where: str) -> None:
+    for key in settings:
+        if key in OF_ALL:
+            raise InputError(
+                None, f"{where}{key}", "a key of the whole run", "a key of one data set"
+            )
 
 
 def _check_settings(

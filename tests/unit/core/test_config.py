@@ -2,7 +2,14 @@
 
 import pytest
 
-from headwater.core.config import load_schema, merged, parse_settings, problems, with_defaults
+from headwater.core.config import (
+    load_schema,
+    merged,
+    parse_settings,
+    problems,
+    repeated_keys,
+    with_defaults,
+)
 
 SCHEMA = {
     "type": "object",
@@ -17,6 +24,7 @@ SCHEMA = {
             "properties": {
                 "rank": {"type": "integer", "minimum": 1, "default": 3},
                 "kind": {"enum": ["ar", "mf"], "default": "ar"},
+                "event": {"oneOf": [{"required": ["threshold"]}, {"required": ["percentile"]}]},
                 "d": {
                     "anyOf": [{"type": "integer", "minimum": 1}, {"type": "array"}],
                     "default": 2,
@@ -44,7 +52,7 @@ SCHEMA = {
         ),
         (
             {"run": "a", "counts": {"rank": "3"}},
-            "config: counts.rank: '3' is not a integer (mine.yaml)",
+            "config: counts.rank: '3' is not a whole number of at least 1 (mine.yaml)",
         ),
         (
             {"counts": {}},
@@ -52,7 +60,21 @@ SCHEMA = {
         ),
         (
             {"run": "a", "counts": {"d": 0}},
-            "config: counts.d: 0 is not at least 1 or a array (mine.yaml)",
+            "config: counts.d: 0 is not a whole number of at least 1 or a list (mine.yaml)",
+        ),
+        (
+            {"run": "a", "counts": {"event": {"percentile": 1, "threshold": 2}}},
+            "config: counts.event: give exactly one of 'threshold' and 'percentile'; found"
+            " 'threshold' and 'percentile' (mine.yaml)",
+        ),
+        (
+            {"run": "a", "counts": {"event": {}}},
+            "config: counts.event: give exactly one of 'threshold' and 'percentile'; found none"
+            " of them (mine.yaml)",
+        ),
+        (
+            {"run": "a", "counts": None},
+            "config: counts: None is not a block of keys (mine.yaml)",
         ),
     ],
 )
@@ -73,6 +95,16 @@ def test_a_good_configuration_has_none_and_gets_defaults():
         "run": "a",
         "counts": {"rank": 3, "kind": "ar", "d": 2},
     }
+
+
+def test_a_key_that_stands_twice_is_named_with_its_lines():
+    text = "run: a\ncounts:\n  d: 1\n  marks: [{time: 1, time: 2}]\n  d: 2\nrun: b\n"
+    assert repeated_keys(text) == [
+        "config: counts.marks.0.time: stands twice, in lines 4 and 4",
+        "config: counts.d: stands twice, in lines 3 and 5",
+        "config: run: stands twice, in lines 1 and 6",
+    ]
+    assert repeated_keys("run: a\ncounts: {d: 1}\n") == repeated_keys("") == []
 
 
 def test_settings_of_a_table_row():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from headwater.core.config import load_schema, with_defaults
+from headwater.core.errors import InputError
 from headwater.core.io import write_dataset
 from headwater.counts.catalogue import read_catalogue, settings_of
 from headwater.counts.climate import read_events
@@ -58,6 +59,19 @@ def test_rows_are_the_ones_that_have_a_known_shape_and_the_scenarios():
     for name in simulations:
         settings = settings_of(ROWS[name], PART, SCHEMA)
         assert settings["simulation"] in SCENARIOS
+
+
+def test_tables_of_other_programs_are_read(tmp_path):
+    text = "dataset\treader\r\n\r\nwarm\tweather\r\n"
+    path = tmp_path / "t.tsv"
+    path.write_bytes(b"\xef\xbb\xbf" + text.encode())
+    assert list(read_catalogue([path])) == ["warm"]
+    path.write_bytes("dataset\treader\ttitle\nw\tweather\tWärme\n".encode("latin-1"))
+    with pytest.raises(InputError, match="no text in UTF-8"):
+        read_catalogue([path])
+    path.write_text("dataset\treader\n\n\nw\twether\n")
+    with pytest.raises(InputError, match="row 4, column reader"):
+        read_catalogue([path])
 
 
 def test_the_configuration_of_one_data_set_goes_before_its_row():
