@@ -194,6 +194,18 @@ def test_commitment_finds_the_best_of_all_schedules(rules, formulation):
     assert found.objective == approx(best_schedule(UNITS, LOADS, **rules), rel=1e-6)
 
 
+def test_minimum_times_in_periods_of_unequal_length():
+    # Started in the first half hour, the cheap unit has to stay on for 1 h: into the long period.
+    units = [{"pmax": 100, "pmin": 60, "c1": 10}, {"pmax": 100, "pmin": 0, "c1": 30}]
+    item = {"name": "unit_commitment", "min_up_h": 1, "initial_on": [0, 1]}
+    hours = horizon(1.0, 0.3, hours=[0.5, 2.0])
+    found = answer(one_bus(100, *units), hours, item)
+    # on for the first half hour would mean 60 MW for a load of 30: it stays off
+    assert found.objective == approx(0.5 * 3000 + 2 * 900, rel=TIGHT)
+    free = answer(one_bus(100, *units), hours, item | {"min_up_h": 0.5})
+    assert free.objective == approx(0.5 * 1000 + 2 * 900, rel=TIGHT)
+
+
 def test_commitment_with_quadratic_costs():
     units = [u | {"c2": c} for u, c in zip(UNITS, (0.05, 0.02, 0.1), strict=True)]
 

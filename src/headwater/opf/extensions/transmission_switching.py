@@ -92,7 +92,7 @@ def largest_flow(network: Network) -> np.ndarray:
         negative = branch_names(network, np.flatnonzero(v["br_x"] < 0))[0]
         raise InputError(
             None,
-            f"{NAME}, {network.case.name}",
+            f"{NAME}, {network.source.name}",
             f"branch {negative} with a negative reactance beside branches without a rating",
             "a bound on every flow",
             "Give every branch a RATE_A.",

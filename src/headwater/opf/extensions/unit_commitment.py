@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any
 import casadi as ca
 import numpy as np
 
-from ._common import column, dot, keep, kept, per_row, reporter
+from ._common import column, keep, kept, per_row, reporter
 from ._schema import each, listed, positive
 
 if TYPE_CHECKING:
     from ..model import Model
+    from ..network import Network
 
 NAME = "unit_commitment"
 GROUP = "variables"
@@ -70,13 +71,25 @@ def couple(models: Sequence[Model], values: dict[str, Any]) -> None:
             model.program.constrain("switch", now - was - starts[-1] + stops[-1], 0.0, 0.0)
         keep(model, NAME, "start", starts[-1])
         keep(model, NAME, "stop", stops[-1])
-    for events, key, column_of in ((starts, "startup_cost", 1), (stops, "shutdown_cost", 2)):
-        price = per_row(n, values.get(key, n.case.gencost[: len(n.case.gen), column_of]))
-        for model, event in zip(models, events, strict=True):
-            model.program.root.cost(key, dot(price, event))
+    _switching_costs(models, {"startup_cost": starts, "shutdown_cost": stops}, values)
     _minimum(models, starts, on, per_row(n, values["min_up_h"]), "min_up")
     off = [1 - state for state in on]
     _minimum(models, stops, off, per_row(n, values["min_down_h"]), "min_down")
+
+
+def _switching_costs(
+    models: Sequence[Model], events: dict[str, list[ca.SX]], values: dict[str, Any]
+) -> None:
+    """Add the cost of starts and stops, $ each: the hours of a period do not count."""
+    for k, (key, happened) in enumerate(events.items(), start=1):
+
+        def price(network: Network, key: str = key, k: int = k) -> np.ndarray:
+            listed = network.case.gencost[: len(network.case.gen), k]
+            return per_row(network, values.get(key, listed))
+
+        each_one = models[0].parameter(key, price)
+        for event in happened:
+            models[0].program.root.cost(key, ca.dot(each_one, event))
 
 
 def _minimum(
@@ -89,7 +102,7 @@ def _minimum(
     """Require a state in every period that begins less than `least` hours after its event."""
     begins = np.concatenate([[0.0], np.cumsum([m.hours for m in models])])
     for t, model in enumerate(models):
-        for g in np.flatnonzero(least > model.hours):
+        for g in np.flatnonzero(least > 0):
             recent = [s for s in range(t + 1) if begins[t] - begins[s] < least[g] - 1e-9]
             total = sum((events[s][int(g)] for s in recent), ca.SX(0))
             model.program.constrain(family, total - states[t][int(g)], upper=0.0)
