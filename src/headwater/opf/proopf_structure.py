@@ -17,6 +17,8 @@ from .structure import allowed_operations, check, empty
 
 WHERE = "structural_modification"
 SQUARED_MVAR = r"\$\s*/\s*\(?\s*MVAr\s*\)?\s*(\^\s*2|²)|\bMVAr\s*(\^\s*2|²)"
+# The program multiplies the costs by the base power: after a list in brackets, or before.
+SCALED = r"c_?Q\w*(\s*=\s*\[[^\]]*\])?[^;\n]*baseMVA|baseMVA[^;\n]*c_?Q"
 UNITS_AT = r"generators?(?:\(s\))?\s+(?:located\s+|connected\s+)?(?:at|to|on)\s+bus(?:es)?\s+"
 
 
@@ -174,7 +176,7 @@ def _reactive_cost(
     item: dict[str, Any], text: str, code: str, case: Case | None, found: list[Finding]
 ) -> None:
     """Give the cost of reactive output its unit, and a list of it the order of the file."""
-    scaled = bool(re.search(r"c_?Q\w*[^;\n]*baseMVA|baseMVA[^;\n]*c_?Q", code))
+    scaled = bool(re.search(SCALED, code))
     if re.search(SQUARED_MVAR, text, re.IGNORECASE):
         item["unit"] = "$/MVAr^2"
         if code and not scaled:
