@@ -11,6 +11,7 @@ import yaml
 
 # the parser of libyaml where PyYAML has it: every start of Snakemake reads all schemas
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+MOST_KNOWN = 20  # names in a hint
 KINDS = {  # what JSON schema calls by other names
     "object": "a block of keys",
     "array": "a list",
@@ -158,7 +159,9 @@ def nearest(word: str, known: Iterable[str]) -> str:
         close = [folded[word.lower()]] if word.lower() in folded else []
     if close:
         return f"did you mean {close[0]!r}?"
-    return "known: " + ", ".join(known) if known else "none is allowed here"
+    if not known:
+        return "none is allowed here"
+    return "known: " + ", ".join(known[:MOST_KNOWN]) + (", ..." if known[MOST_KNOWN:] else "")
 
 
 def _file_of(path: list[Any], files: Sequence[tuple[str, Mapping[str, Any]]]) -> str:

@@ -119,12 +119,13 @@ def _long_enough(
     """Return the series with enough observed steps, and what is said of the others."""
     few = ((cube["observed"] == 1).sum("step") < options.min_steps).values
     if few.all():
+        longest = int((cube["observed"] == 1).sum("step").max())
         raise InputError(
             name,
             "",
-            f"no series with {options.min_steps} observed steps",
+            f"no series with {options.min_steps} observed steps (the longest has {longest})",
             "at least one",
-            "Lower prepare min_library or min_valid.",
+            "Bring longer series, or lower prepare min_library or min_valid.",
         )
     names = cube["series"].values[few]
     gone = [_gone("series", str(s), "dropped", f"under {options.min_steps} steps") for s in names]
@@ -167,6 +168,9 @@ def _grid(
             "a positive exposure",
             "Correct the exposure, or remove the sample.",
         )
+    if empty.all():
+        hint = "Look at the counts of the table."
+        raise InputError(name, "", "no count above 0 in any sample", "counts above 0", hint)
     seen = seen & (value > 0)
     counts[row[seen], step[seen]] = table["counts"].values[seen]
     observed[row[seen], step[seen]] = 1

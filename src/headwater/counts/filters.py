@@ -36,7 +36,7 @@ def merge_replicates(
         again = int(np.flatnonzero(np.arange(len(keys)) != first[group])[0])
         raise InputError(
             name,
-            f"sample {table['sample'].values[again]!r}",
+            f"sample {str(table['sample'].values[again])!r}",
             f"{table['series'].values[again]} at time {table['time'].values[again]:g} again",
             "one sample per series and time",
             "Set prepare replicates=sum or first.",
@@ -122,7 +122,10 @@ def filter_features(
     kept = table.isel(feature=keep)
     if options.rest == "drop" or keep.all():
         return kept, gone
-    rest = table.isel(feature=~keep)["counts"].sum("feature").expand_dims(feature=[OTHER], axis=1)
+    pool = OTHER
+    while pool in names[keep]:
+        pool = f"all {pool}"
+    rest = table.isel(feature=~keep)["counts"].sum("feature").expand_dims(feature=[pool], axis=1)
     pooled = xr.concat([kept["counts"], rest], "feature")
     return kept.drop_vars(["counts", "feature"]).assign(counts=pooled), gone
 

@@ -98,7 +98,7 @@ def fit_plnica(
                 _named(second, cube),
                 "no finite bound, also with a fifth of the learning rate",
                 "a finite bound",
-                "Look at the counts of that series, or lower counts.model.lr.",
+                "Look at the counts there, or lower counts.model.lr and lr_mixing.",
             ) from None
     trainer, steps, starts, reason = done
     model = _finish(trainer, data, cube, config, centre, scale)
@@ -141,6 +141,11 @@ def check_sizes(cube: xr.Dataset, config: FitConfig) -> list[str]:
     if n * steps < 10 * config.d * config.C:
         warned.append(
             f"{n} series x {steps} steps are few for {config.d} sources with {config.C} regimes"
+        )
+    columns = cube.sizes.get("covariate", 0) + config.intercept
+    if columns > 1 and columns >= n:
+        warned.append(
+            f"{columns - config.intercept} covariates for {n} series: they explain any difference"
         )
     return warned
 
@@ -223,13 +228,15 @@ def _checked(step: Step, epoch: int) -> Step:
         parts = {k: getattr(step, k) for k in ("emission", "dynamics", "entropy")}
         term = next((k for k, v in parts.items() if not np.isfinite(v)), "bound")
         raise FloatingPointError(epoch, term, step.worst)
+    if step.elbo > 0:  # counts have probabilities of 1 at most: exponents were clamped
+        raise FloatingPointError(epoch, "emission (exponents were clamped)", step.worst)
     return step
 
 
 def _named(error: FloatingPointError, cube: xr.Dataset) -> str:
     epoch, term, worst = error.args
-    series = str(cube["series"].values[worst]) if worst >= 0 else "?"
-    return f"epoch {epoch}, term {term}, series {series!r}"
+    series = f", series {str(cube['series'].values[worst])!r}" if worst >= 0 else ""
+    return f"epoch {epoch}, term {term}{series}"
 
 
 def _converged(steps: list[Step], config: FitConfig) -> bool:

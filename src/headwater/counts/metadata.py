@@ -28,6 +28,14 @@ def read_text(path: str | Path, **options: Any) -> pd.DataFrame:
     separator = "," if path.name.removesuffix(".gz").endswith(".csv") else "\t"
     try:
         return pd.read_csv(path, sep=separator, dtype=str, **options)
+    except UnicodeDecodeError:
+        raise InputError(
+            path,
+            "",
+            "no text in UTF-8",
+            "tab-separated text (.csv: commas), plain or .gz",
+            "Save it as UTF-8; a spreadsheet must be exported as tab-separated text.",
+        ) from None
     except (OSError, ValueError, EOFError, zlib.error) as error:
         raise InputError(
             path,
@@ -146,7 +154,7 @@ def attach_metadata(
         raise InputError(
             source,
             f"sample {row!r}, column {options.time}",
-            repr(about.loc[row, options.time]),
+            "nothing" if pd.isna(value := about.loc[row, options.time]) else repr(value),
             "a number (days, hours, steps since a start)",
             "Give times as numbers.",
         )

@@ -49,6 +49,14 @@ def make_folds(
     if scheme not in (LEAVE_ONE_OUT, "kfold"):
         raise InputError(None, "scheme of folds", repr(scheme), f"{LEAVE_ONE_OUT} or kfold")
     folds = n if scheme == LEAVE_ONE_OUT else int(k or 0)
+    if n < 2:
+        raise InputError(
+            None,
+            "dimension series",
+            f"{n} series",
+            "at least 2: every fold holds out whole series",
+            "Cut a long series into several (column series of the metadata), or bring more.",
+        )
     if folds < 2 or folds > n:
         raise InputError(
             None,

@@ -253,7 +253,9 @@ def _features_in_rows(
             "",
             f"{columns} ids of the metadata among the columns and {rows} among the rows",
             "sample ids on one side",
-            "Set prepare orientation=features_by_samples or samples_by_features.",
+            "Is the table separated by tabs (.csv: by commas)?"
+            if table.shape[1] < 2
+            else "Set prepare orientation=features_by_samples or samples_by_features.",
         )
     return columns > rows
 

@@ -5,6 +5,7 @@ import pytest
 from headwater.core.config import (
     load_schema,
     merged,
+    nearest,
     parse_settings,
     problems,
     repeated_keys,
@@ -142,3 +143,8 @@ def test_entries_of_a_mapping_by_name_are_checked_and_filled():
     assert problems(config, schema, [("x.yaml", config)]) == [
         "config: models.a.kin: unknown key; did you mean 'kind'? (x.yaml)"
     ]
+
+
+def test_a_hint_names_some_of_many():
+    assert nearest("zzz", [f"sample{i}" for i in range(1000)]).endswith("sample19, ...")
+    assert nearest("sampel7", [f"sample{i}" for i in range(1000)]) == "did you mean 'sample7'?"

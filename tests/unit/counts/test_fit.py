@@ -367,3 +367,18 @@ def test_a_bound_that_is_not_finite_ends_in_one_error(tiny, monkeypatch):
     monkeypatch.setattr(training.Trainer, "run_epoch", broken)
     with pytest.raises(InputError, match=r"epoch 1, term emission, series 's02'"):
         fit_plnica(tiny, QUICK, seed=1)
+
+
+def test_a_bound_that_no_counts_can_have_ends_in_one_error(tiny):
+    # with such a rate exponents are clamped, and the clamped bound grows without end
+    wild = replace(QUICK, lr=1e6)
+    with pytest.raises(InputError, match=r"exponents were clamped.*lower counts\.model\.lr"):
+        fit_plnica(tiny, wild, seed=1)
+
+
+def test_as_many_covariates_as_series_are_warned_about(tiny):
+    few = tiny.isel(series=slice(0, 3)).copy()
+    few["covariates"] = (("series", "covariate"), np.array([[0.0, 1], [1, 0], [3, 2]]))
+    few = few.assign_coords(covariate=["a", "b"])
+    warned = fit_plnica(few, replace(QUICK, intercept=True), seed=1).info["warnings"]
+    assert "2 covariates for 3 series: they explain any difference" in warned

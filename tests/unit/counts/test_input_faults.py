@@ -26,7 +26,6 @@ FROST = {"name": "frost_days", "var": "tasmin", "op": "<", "threshold": 0, "unit
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("book.tsv", b"PK\x03\x04\xff\xfe\x00"),
         ("empty.tsv", b""),
         ("cut.tsv.gz", gzip.compress(b"sample_id\tx\na1\t5\n" * 99)[:-12]),
     ],
@@ -35,6 +34,53 @@ FROST = {"name": "frost_days", "var": "tasmin", "op": "<", "threshold": 0, "unit
 def test_files_that_are_no_text_table(folder, name, content, about):
     (folder / name).write_bytes(content)
     fails(f"{name}|no table|tab-separated", read, folder, name, about)
+
+
+@pytest.mark.parametrize(
+    "content", [b"PK\x03\x04\xff\xfe\x00", "sample_id\tä\na1\t5\n".encode("latin-1")]
+)
+@pytest.mark.parametrize("about", ["metadata.tsv", None])
+def test_files_of_another_encoding(folder, content, about):
+    (folder / "book.tsv").write_bytes(content)
+    fails("book.tsv|no text in UTF-8|a spreadsheet must be", read, folder, "book.tsv", about)
+
+
+def test_a_table_with_another_separator(folder):
+    COUNTS.to_csv(folder / "counts.tsv", sep=";", index_label="sample_id")
+    fails("counts.tsv|Is the table separated by tabs", read, folder)
+
+
+def test_a_time_that_is_absent(folder):
+    about = ABOUT.astype(object)
+    about.loc[2, "time"] = None
+    write(folder, about=about)
+    fails("metadata.tsv, sample 'a3', column time: found nothing", read, folder)
+
+
+def test_only_empty_samples(folder):
+    write(folder, COUNTS * 0)
+    fails("no count above 0 in any sample", cube_of, folder, read(folder))
+
+
+def test_series_that_are_all_short_say_how_long_the_longest_is(folder):
+    fails(
+        "no series with 9 observed steps (the longest has 3)",
+        cube_of,
+        folder,
+        read(folder),
+        min_steps=9,
+    )
+
+
+def test_a_replicate_that_is_no_choice_is_named_as_it_stands(folder):
+    write(folder, about=ABOUT.assign(time=[0.0, 0.0, 3.0] * 2))
+    fails("sample 'a2': found a at time 0 again", cube_of, folder, read(folder), replicates="error")
+
+
+def test_a_feature_called_other_stays_apart_from_the_pooled_ones(folder):
+    write(folder, COUNTS.rename(columns={"x": "other"}))
+    cube, *_ = cube_of(folder, read(folder), min_prevalence=0.8)
+    assert cube["feature"].values.tolist() == ["other", "z", "all other"]
 
 
 def test_a_folder_is_no_table(folder):

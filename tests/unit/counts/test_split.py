@@ -43,10 +43,15 @@ def test_as_many_folds_as_series_leaves_one_out_in_order():
     assert folds["folds"] == make_folds(cube, "leave_one_series_out")["folds"]
 
 
-@pytest.mark.parametrize(("n", "k"), [(3, 4), (3, 1), (1, 1)])
+@pytest.mark.parametrize(("n", "k"), [(3, 4), (3, 1)])
 def test_too_many_or_too_few_folds(n, k):
     with pytest.raises(InputError, match=f"counts.split.folds: found {k} folds of {n} series"):
         make_folds(cube_of(n), "kfold", k)
+
+
+def test_one_series_cannot_be_held_out():
+    with pytest.raises(InputError, match="dimension series: found 1 series; expected at least 2"):
+        make_folds(cube_of(1), "kfold", 2)
 
 
 def test_parts_hold_the_series_they_name():
