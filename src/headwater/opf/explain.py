@@ -55,7 +55,7 @@ def explain_change(change: Mapping[str, Any], case: Case | None = None) -> str:
         else:
             text = f"{subject} is set to {_amount(value, field)}"
         return _sentence(text + _before(change, field, case))
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, OverflowError):
         return f"A change that cannot be read: {change!r}."
 
 
@@ -75,13 +75,14 @@ def explain_binding(binding: Mapping[str, Any], case: Case | None = None) -> str
         if values and binding["direction"] != "set_zero":
             text += f"; tried with {' and '.join(values)}"
         return _sentence(text)
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, OverflowError):
         return f"A placeholder that cannot be read: {binding!r}."
 
 
 def explain_extension(item: Mapping[str, Any]) -> str:
     """Return a sentence for an extension and its parameters with their units."""
-    module = REGISTRY.get(item.get("name", ""))
+    name = item.get("name")
+    module = REGISTRY.get(name) if isinstance(name, str) else None
     if module is None:
         return f"An extension that is not known: {item.get('name')!r}."
     operation = item.get("op", allowed_operations(module)[0])
@@ -141,7 +142,7 @@ def _before(change: Mapping[str, Any], field: Field, case: Case | None) -> str:
     factor = change["value"] if change["op"] == "scale" else None
     same = bool((old == old[0]).all())
     if same:
-        after = "" if factor is None else f" to {number(old[0] * factor)}"
+        after = "" if factor is None else f" to {number(float(old[0]) * factor)}"
         each = f" at each of {len(old)}" if len(old) > 1 else ""
         return f" (from {number(old[0])}{after} {field.unit}{each})".replace(" )", ")")
     if field.name in SUMMED and factor is not None:

@@ -18,9 +18,11 @@ from .findings import Finding
 
 OPERATIONS = ("set", "scale")
 ANY = "*"
+MOST = 2**53  # numbers of buses are kept as floats
 COMMON = ("component", "bus", "fbus", "tbus", "circuit", "field")
 PARAMETER = ("op", "value")
 BINDING = ("name", "direction", "default", "rows", "values", "published_values")
+LARGEST = 10**300
 INFINITE = {"Inf": math.inf, "-Inf": -math.inf}
 
 
@@ -63,7 +65,9 @@ def closest(word: Any, known: Iterable[str]) -> str:
 
 def number(value: Any) -> str:
     """Return a number as short text with up to ten digits."""
-    return f"{value:.10g}" if isinstance(value, int | float | np.floating) else repr(value)
+    if isinstance(value, int | float | np.floating) and abs(value) < LARGEST:
+        return f"{value:.10g}"
+    return str(value) if isinstance(value, float) else repr(value)[:40]
 
 
 def read_value(item: Mapping[str, Any], where: str, key: str = "value") -> float:
@@ -79,6 +83,8 @@ def read_value(item: Mapping[str, Any], where: str, key: str = "value") -> float
         return INFINITE[value]
     if isinstance(value, bool) or not isinstance(value, int | float | np.number):
         raise Fault("wrong_type", f"{where}, {key}", repr(value), "a number")
+    if isinstance(value, int) and abs(value) > LARGEST:
+        raise Fault("wrong_type", f"{where}, {key}", repr(value)[:40], "a number below 1e300")
     return float(value)
 
 
@@ -135,9 +141,9 @@ def _check_key(value: Any, component: str, key: str, where: str) -> None:
     if value == ANY and key != "circuit":
         return
     whole = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not whole or not math.isfinite(value) or value != int(value) or value < 1:
+    if not whole or not 1 <= value <= MOST or value != int(value):
         expected = "a circuit number from 1" if key == "circuit" else 'a bus number, or "*" for all'
-        raise Fault("wrong_type", f"{where}, {key}", repr(value), expected)
+        raise Fault("wrong_type", f"{where}, {key}", repr(value)[:40], expected)
 
 
 def _field(component: str, name: Any, where: str) -> Field:
@@ -148,7 +154,7 @@ def _field(component: str, name: Any, where: str) -> Field:
     other = owner(name) if isinstance(name, str) else None
     if other:
         hint = f"{name} is a field of {other}."
-    elif name in ALIASES:
+    elif isinstance(name, str) and name in ALIASES:
         hint = f"Write {ALIASES[name]}: the coefficient of P^{str(name)[-1]}."
     else:
         hint = closest(name, names(component))

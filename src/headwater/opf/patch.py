@@ -193,7 +193,11 @@ def _parameter(work: _Work, item: Any, where: str) -> None:
         raise Fault("unknown_operation", f"{where}, op", "'scale'", "set: a status is 0 or 1")
     check_value(work.case, target, value, scale)
     old = work.read(target)
-    new = old * value if scale else np.full(len(old), value)
+    with np.errstate(over="ignore"):
+        new = old * value if scale else np.full(len(old), value)
+    if scale and np.any(np.isinf(new) & np.isfinite(old)):
+        where = _place(work.case, target)
+        raise Fault("nan_or_inf", where, f"a product with {number(value)}", "a finite number")
     work.findings += target.findings
     _repeated(work, target)
     _change(work, target, old, new, f"scaled by {number(value)}" if scale else "")
@@ -220,7 +224,7 @@ def _binding(
     old = work.read(target)
     _check_direction(work.case, target, old, value, item["direction"])
     work.findings += [f for f in target.findings if f.code != "several_generators"]
-    _mismatch(work, target, old, item)
+    _mismatch(work, target, old, item, where)
     _repeated(work, target)
     _change(work, target, old, np.full(len(old), value), "")
 
@@ -276,8 +280,11 @@ def _span(values: np.ndarray) -> str:
     return number(low) if low == high else f"{number(low)} to {number(high)}"
 
 
-def _mismatch(work: _Work, target: Target, old: np.ndarray, item: Mapping[str, Any]) -> None:
-    default, rows = item.get("default"), item.get("rows")
+def _mismatch(
+    work: _Work, target: Target, old: np.ndarray, item: Mapping[str, Any], where: str
+) -> None:
+    rows = item.get("rows")
+    default = None if item.get("default") is None else read_value(item, where, "default")
     hint = "The request was written for another version of this network."
     if default is not None and not np.any(np.isclose(old, default, rtol=1e-9, atol=1e-12)):
         found = f"{_span(old)} in {work.case.name}"

@@ -109,7 +109,8 @@ def _want(
     found: list[Finding],
 ) -> None:
     name, op = item.get("name", ""), str(item.get("op", "add")).lower()
-    target = name if name in REGISTRY else names.first(table, name)
+    known = isinstance(name, str) and name in REGISTRY
+    target = name if known else names.first(table, name)
     if op == "none" or target == names.NOTHING:
         return
     if target not in REGISTRY:

@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from copy import deepcopy
 from difflib import get_close_matches
 from functools import cache
 from importlib import resources
@@ -24,6 +25,7 @@ from .structure import RESERVED, allowed_operations, check, empty
 
 Record = dict[str, Any]
 # What a change is about; the test values of a placeholder do not make it another request.
+DIGITS = 300
 HASHED = ("component", "bus", "fbus", "tbus", "circuit", "field", "op", "value", "direction")
 WORDS = {
     "type": "a {}",
@@ -45,9 +47,18 @@ def schema() -> dict[str, Any]:
 
 @cache
 def _validator() -> Any:
+    """Return a validator of all but the changes, which `read_change` checks much faster."""
     from jsonschema import Draft202012Validator
 
-    return Draft202012Validator(schema())
+    rules = deepcopy(schema())
+    binding = rules["$defs"]["binding"]
+    del rules["properties"]["parameters"]["items"]
+    rules["properties"]["bindings"]["items"] = {
+        "type": "object",
+        "required": binding["required"],
+        "properties": binding["properties"],
+    }
+    return Draft202012Validator(rules)
 
 
 def read_records(path: str | Path) -> list[Record]:
@@ -112,8 +123,15 @@ def read_line(line: str, file: Path | None, number: int) -> Any:
             raise InputError(file, f"line {number}, {double}", "the key twice", "each key once")
         return dict(pairs)
 
+    def whole(digits: str) -> int:
+        if len(digits) > DIGITS:
+            found = f"a number of {len(digits)} digits"
+            raise InputError(file, f"line {number}", found, f"at most {DIGITS} digits")
+        return int(digits)
+
+    hooks = {"parse_constant": constant, "object_pairs_hook": once, "parse_int": whole}
     try:
-        return json.loads(line, parse_constant=constant, object_pairs_hook=once)
+        return json.loads(line, **hooks)
     except json.JSONDecodeError as error:
         where = f"line {number}, column {error.colno}"
         found = f"no JSON ({error.msg.lower()})"
@@ -141,11 +159,12 @@ def check_record(record: Any, file: Path | None = None, where: str = "") -> Reco
             if close:
                 found = f"unknown key {key!r}"
                 raise InputError(file, where, found, f"did you mean {close[0]!r}?")
-    errors = sorted(_validator().iter_errors(record), key=_rank)
-    if errors:
-        place, found, expected, hint = _fault(record, errors[0])
+    errors = sorted(_validator().iter_errors(record), key=lambda e: list(map(str, e.absolute_path)))
+    told = _wrong_change(record) or (_worded(errors[0]) if errors else None)
+    if told:
+        place, found, expected, *hint = told
         place = ", ".join(p for p in (where, place) if p)
-        raise InputError(file, place, found, expected, hint)
+        raise InputError(file, place, found, expected, *hint)
     return record
 
 
@@ -154,25 +173,20 @@ def _short(value: Any, most: int = 80) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def _rank(error: Any) -> tuple:
-    # keys look unknown wherever another part of the same object is wrong
-    return error.validator == "unevaluatedProperties", list(map(str, error.absolute_path))
-
-
-def _fault(record: Record, error: Any) -> tuple[str, str, str, str]:
-    """Return place, found, expected and hint of a schema error."""
-    path = list(error.absolute_path)
-    if len(path) >= 2 and path[0] in ("parameters", "bindings"):
-        where = f"{path[0]}[{path[1]}]"
-        item = record[path[0]][path[1]]
-        try:
-            read_change(item, where, binding=path[0] == "bindings")
-            if path[0] == "parameters":
-                read_value(item, where)
-        except Fault as fault:
-            told = fault.finding
-            return told.where, told.found, told.expected, told.hint
-    return (*_worded(error), "")
+def _wrong_change(record: Record) -> tuple[str, str, str, str] | None:
+    """Return place, found, expected and hint of the first change that cannot be read."""
+    for part in ("parameters", "bindings"):
+        items = record.get(part)
+        for k, item in enumerate(items if isinstance(items, list) else []):
+            where = f"{part}[{k}]"
+            try:
+                read_change(item, where, binding=part == "bindings")
+                if part == "parameters":
+                    read_value(item, where)
+            except Fault as fault:
+                told = fault.finding
+                return told.where, told.found, told.expected, told.hint
+    return None
 
 
 def _worded(error: Any) -> tuple[str, str, str]:
@@ -296,7 +310,8 @@ def _ordered(changes: Iterable[Mapping[str, Any]]) -> list[Any]:
 
 def _plain(item: Mapping[str, Any]) -> dict[str, Any]:
     """Return an extension without what its defaults say too."""
-    module = REGISTRY.get(item.get("name", ""))
+    name = item.get("name")
+    module = REGISTRY.get(name) if isinstance(name, str) else None
     if module is None:
         return dict(item)
     defaults = {k: s["default"] for k, s in module.PARAMETERS.items() if "default" in s}
