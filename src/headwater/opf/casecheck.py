@@ -63,13 +63,14 @@ def _finite(case: Case) -> Iterator[Finding]:
         where = f"{case.name}, baseMVA"
         yield _error("unit_out_of_range", where, f"{case.base_mva:g}", "a positive base power, MVA")
     for component, limits in LIMITS.items():
-        table = getattr(case, component)
-        values = table.to_numpy()
-        limit = np.isin(table.columns, limits)
+        values, names = case.array(component), getattr(case, component).columns
+        if np.isfinite(values).all():
+            continue
+        limit = np.isin(names, limits)
         bad = np.isnan(values) | (np.isinf(values) & ~limit[None, :])
-        bad &= ~np.isin(table.columns, IGNORED)[None, :]
+        bad &= ~np.isin(names, IGNORED)[None, :]
         for row, column in np.argwhere(bad):
-            where = f"{_name(case, component, row)}, {table.columns[column]}"
+            where = f"{_name(case, component, row)}, {names[column]}"
             yield _error(
                 "nan_or_inf",
                 where,
@@ -83,7 +84,7 @@ def _finite(case: Case) -> Iterator[Finding]:
 
 
 def _buses(case: Case) -> Iterator[Finding]:
-    numbers = case.bus["BUS_I"].to_numpy()
+    numbers = case.column("bus", "BUS_I")
     values, counts = np.unique(numbers, return_counts=True)
     for value in values[counts > 1]:
         rows = ", ".join(str(k + 1) for k in np.flatnonzero(numbers == value))
@@ -91,7 +92,7 @@ def _buses(case: Case) -> Iterator[Finding]:
             "duplicate_bus", f"{case.name}, bus rows {rows}", f"bus {value:g} twice", "once each"
         )
     for component, columns in (("gen", ["GEN_BUS"]), ("branch", ["F_BUS", "T_BUS"])):
-        ends = getattr(case, component)[columns].to_numpy()
+        ends = np.column_stack([case.column(component, c) for c in columns])
         for row, column in np.argwhere(~np.isin(ends, numbers)):
             where = f"{case.name}, {component} row {row + 1}, {columns[column]}"
             found = f"bus {ends[row, column]:g}"
@@ -147,34 +148,32 @@ def _cost_rows(case: Case) -> Iterator[Finding]:
 def _bounds(case: Case) -> Iterator[Finding]:
     pairs = (("bus", "VMIN", "VMAX"), ("gen", "PMIN", "PMAX"), ("gen", "QMIN", "QMAX"))
     for component, low, high in pairs:
-        table = getattr(case, component)
         if component == "bus":
-            on = table["BUS_TYPE"].to_numpy() != ISOLATED
+            on = case.column("bus", "BUS_TYPE") != ISOLATED
         else:
-            on = table["GEN_STATUS"].to_numpy() > 0
-        least, most = table[low].to_numpy(), table[high].to_numpy()
+            on = case.column("gen", "GEN_STATUS") > 0
+        least, most = case.column(component, low), case.column(component, high)
         for row in np.flatnonzero(on & (least > most)):
             where = f"{_name(case, component, row)}, {low} and {high}"
             found = f"{low} {least[row]:g} > {high} {most[row]:g}"
             yield _error("bounds_crossed", where, found, f"{low} <= {high}")
-    branch = case.branch
-    low, high = branch["ANGMIN"].to_numpy(), branch["ANGMAX"].to_numpy()
-    both = (branch["BR_STATUS"].to_numpy() > 0) & (low != 0) & (high != 0) & (low > high)
+    low, high = case.column("branch", "ANGMIN"), case.column("branch", "ANGMAX")
+    both = (case.column("branch", "BR_STATUS") > 0) & (low != 0) & (high != 0) & (low > high)
     for row in np.flatnonzero(both):
         where = f"{_name(case, 'branch', row)}, ANGMIN and ANGMAX"
         yield _error(
             "bounds_crossed", where, f"ANGMIN {low[row]:g} > ANGMAX {high[row]:g}", "degrees"
         )
-    rate = branch["RATE_A"].to_numpy()
+    rate = case.column("branch", "RATE_A")
     for row in np.flatnonzero(rate < 0):
         where = f"{_name(case, 'branch', row)}, RATE_A"
         yield _error("unit_out_of_range", where, f"{rate[row]:g}", "MVA, 0 for no limit")
 
 
 def _voltages(case: Case) -> Iterator[Finding]:
-    on = case.bus["BUS_TYPE"].to_numpy() != ISOLATED
+    on = case.column("bus", "BUS_TYPE") != ISOLATED
     for name, least in (("VMAX", VOLTAGE[0]), ("VMIN", 0.0)):
-        values = case.bus[name].to_numpy()
+        values = case.column("bus", name)
         for row in np.flatnonzero(on & ((values < least) | (values > VOLTAGE[1]))):
             percent = 50 <= values[row] <= 150
             hint = f"It looks like percent: write {values[row] / 100:g}." if percent else ""
@@ -188,9 +187,8 @@ def _voltages(case: Case) -> Iterator[Finding]:
 
 
 def _impedances(case: Case) -> Iterator[Finding]:
-    branch = case.branch
-    on = branch["BR_STATUS"].to_numpy() > 0
-    r, x = branch["BR_R"].to_numpy(), branch["BR_X"].to_numpy()
+    on = case.column("branch", "BR_STATUS") > 0
+    r, x = case.column("branch", "BR_R"), case.column("branch", "BR_X")
     for row in np.flatnonzero(on & (r == 0) & (x == 0)):
         hint = "Give the reactance a small value, or join the two buses."
         where = _name(case, "branch", row)

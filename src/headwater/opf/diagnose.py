@@ -58,9 +58,8 @@ def diagnosis(
 
 def _capacity(case: Case, network: Network, loads: np.ndarray | None) -> list[Finding]:
     """Compare demand with capacity, island by island."""
-    bus, gen = case.bus.iloc[network.bus_rows], case.gen.iloc[network.gen_rows]
-    demand = bus["PD"].to_numpy() if loads is None else loads
-    most, least = gen["PMAX"].to_numpy(), gen["PMIN"].to_numpy()
+    demand = case.column("bus", "PD")[network.bus_rows] if loads is None else loads
+    most, least = (case.column("gen", name)[network.gen_rows] for name in ("PMAX", "PMIN"))
     found = []
     count = int(network.island.max(initial=-1)) + 1
     for k in range(count):

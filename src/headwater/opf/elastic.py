@@ -49,6 +49,7 @@ def nearest_point(
     from dataclasses import replace
 
     from .build import build
+    from .solve_nlp import Nlp
 
     network = built.network
     soft = build(network.source, structure, options, network, _soften)
@@ -57,7 +58,10 @@ def nearest_point(
     symbols = [s for m in soft.models for s in m.elastic.values()]  # type: ignore[attr-defined]
     program.cost("elastic", ca.sum1(ca.vertcat(*symbols)))
     values = program.values(_by_name(built, p))  # rows added by `refine` are not there
-    raw = soft.solver(replace(options, violation=1e-8)).solve(values)
+    solver = soft.solver(replace(options, violation=1e-8))
+    raw = solver.solve(values)
+    if raw.status != "optimal" and isinstance(solver, Nlp):
+        raw = solver.solve(values, rule="careful")
     if raw.status != "optimal":
         return None
     found = program.split(raw.x)

@@ -20,6 +20,7 @@ from .network import Network, network_of
 from .program import Raw
 from .results import Numbers, evaluate, tables
 from .solution import Solution
+from .solve_nlp import Nlp
 
 CONVENTIONS = ("matpower", "powermodels")
 LOADS = ("free", "constant_pf")
@@ -47,6 +48,9 @@ class Options:
     max_iterations : int
     retry : bool
         Whether a nonlinear program that fails is tried from other starts.
+    warm_start : bool
+        Whether an engine solves its own case first and begins every other one there. The result
+        does not depend on what was solved in between.
     """
 
     violation: float = 1e-8
@@ -55,6 +59,7 @@ class Options:
     time_limit_s: float | None = 300.0
     max_iterations: int = 500
     retry: bool = True
+    warm_start: bool = True
 
     def __post_init__(self) -> None:
         if self.dc_convention not in CONVENTIONS:
@@ -95,6 +100,7 @@ class Engine:
         stop_on_errors(check(self.structure, case))
         self._built: dict[tuple, Built] = {}
         self._reads = False
+        self._near: tuple[Built, Raw] | None = None
 
     def solve(
         self, case: Case | None = None, start: Mapping[str, np.ndarray] | None = None
@@ -117,7 +123,10 @@ class Engine:
         p = built.values(case, network)
         solver = built.solver(self.options)
         middle = time.perf_counter()
-        raw, notes = climb(built, solver, p, self.options, self.structure, start)
+        near = self._optimum(built, solver, case) if start is None else None
+        raw, notes = climb(built, solver, p, self.options, self.structure, start, near)
+        if case is self.case and start is None:
+            self._near = built, raw
         for _ in range(REFINEMENTS):
             if raw.status != "optimal" or not refine(built, raw):
                 break
@@ -131,6 +140,19 @@ class Engine:
             solution.findings += self._diagnosis(built, case, network, p, raw)
         solution.times = {"build_s": middle - began, "solve_s": time.perf_counter() - middle}
         return solution
+
+    def _optimum(self, built: Built, solver: Any, case: Case) -> Raw | None:
+        """Return the optimum of the engine's own case, where a program can begin there."""
+        if not self.options.warm_start or case is self.case or not isinstance(solver, Nlp):
+            return None
+        if self._near is None:
+            own = network_of(self.case)
+            first = self.built(own)
+            values = first.values(self.case, own)
+            raw, _ = climb(first, first.solver(self.options), values, self.options, self.structure)
+            self._near = first, raw
+        near = self._near[1] if self._near[0] is built else None
+        return near if near is not None and near.status == "optimal" and near.fits() else None
 
     def _diagnosis(
         self, built: Built, case: Case, network: Network, p: np.ndarray, raw: Raw
@@ -166,7 +188,6 @@ class Engine:
         if not np.isfinite(raw.x).all():
             return solution
         parts, periods = evaluate(built, raw)
-        found = tables(built, case, network, raw, periods)
         solution.violations = self._violations(built, case, network, raw, periods, parts)
         if raw.status != "optimal":
             return solution
@@ -178,7 +199,7 @@ class Engine:
             return solution
         solution.objective = float(sum(parts.values()))
         solution.parts = parts
-        solution.bus, solution.gen, solution.branch = (found[k] for k in ("bus", "gen", "branch"))
+        solution.make_tables = lambda: tables(built, case, network, raw, periods)
         solution.extras = _extras(built, raw)
         return solution
 

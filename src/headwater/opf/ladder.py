@@ -1,8 +1,9 @@
 """Other starts for a nonlinear program that fails, in a fixed order.
 
-1. the middle of all bounds; 2. angles and dispatch of the DC problem; 3. all voltages 1 p.u. and
-all angles equal; 4. the point that comes closest to feasibility (`headwater.opf.elastic`). A
-program that is infeasible from the fourth start, too, is called so.
+1. the middle of all bounds (before it the optimum of other numbers, where one is given); 2. the
+same with a monotone barrier; 3. angles and dispatch of the DC problem; 4. all voltages 1 p.u. and
+all angles equal; 5. the point that comes closest to feasibility (`headwater.opf.elastic`). What
+the last start gives is the result.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ def climb(
     p: np.ndarray,
     options: Options,
     structure: Mapping[str, Any],
-    start: Start | None,
+    start: Start | None = None,
+    near: Raw | None = None,
 ) -> tuple[Raw, list[Finding]]:
     """Solve, from other starts where the first one fails.
 
@@ -49,18 +51,20 @@ def climb(
             raw = Nlp(built.program, *_settings(options)).solve(p)
             return raw, [_note("local", "neither HiGHS nor Clarabel solved it: IPOPT did")]
         return raw, []
-    raw = solver.solve(p, _names(built, start))
-    if not isinstance(solver, Nlp) or raw.status not in FAILED or not options.retry:
-        return raw, []
-    for name, other in _starts(built, p, options, structure):
-        again = solver.solve(p, other)
-        raw.iterations += again.iterations
-        if again.status == "optimal":
-            again.iterations = raw.iterations
-            return again, [_note("retried", f"solved from another start ({name})")]
-        again.iterations = raw.iterations
+    if not isinstance(solver, Nlp):
+        return solver.solve(p), []
+    raw = None
+    for name, settings in _tries(built, p, options, structure, start, near):
+        again = solver.solve(p, **settings)
+        if raw is not None:
+            again.iterations += raw.iterations
         raw = again
-    return raw, []
+        if raw.status not in FAILED:
+            notes = [] if name in ("", "warm") else [_note("retried", f"solved with {name}")]
+            return raw, notes
+        if not options.retry and name != "warm":
+            break
+    return raw, []  # type: ignore[return-value]
 
 
 def _settings(options: Options) -> tuple[float, int, float | None]:
@@ -80,21 +84,31 @@ def _names(built: Built, start: Start | None) -> Start | None:
     return {x + name: v for name, v in start.items() for x in prefixes if x + name in known}
 
 
-def _starts(
-    built: Built, p: np.ndarray, options: Options, structure: Mapping[str, Any]
-) -> Iterator[tuple[str, Start]]:
+def _tries(
+    built: Built,
+    p: np.ndarray,
+    options: Options,
+    structure: Mapping[str, Any],
+    start: Start | None,
+    near: Raw | None,
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield what to try, one after another."""
     n = built.network
+    if near is not None:
+        yield "warm", {"near": near}
+    yield "", {"start": _names(built, start)}
+    yield "a monotone barrier", {"rule": "careful"}
     if structure["formulation"] == "ACOPF":
         linear = _linear(built, options)
         if linear is not None:
-            yield "dispatch of the DC problem", _names(built, linear) or {}
+            yield "the dispatch of the DC problem", {"start": _names(built, linear)}
         flat = {"vm": np.ones(n.nb), "va": np.zeros(n.nb)}
-        yield "voltages of 1 p.u.", _names(built, flat) or {}
+        yield "voltages of 1 p.u.", {"start": _names(built, flat), "rule": "careful"}
     from .elastic import nearest_point
 
     point = nearest_point(built, p, options, structure)
-    if point is not None:
-        yield "the point nearest to feasibility", point.start
+    if point is not None and point.feasible:
+        yield "the point nearest to feasibility", {"start": point.start, "rule": "careful"}
 
 
 def _linear(built: Built, options: Options) -> dict[str, np.ndarray] | None:

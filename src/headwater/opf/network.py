@@ -117,41 +117,30 @@ def network_of(case: Case) -> Network:
     a dropped bus. Every island keeps the reference bus of the file, or gets the bus of its
     largest generator.
     """
-    bus, gen, branch = case.bus, case.gen, case.branch
-    bus_rows = np.flatnonzero(bus["BUS_TYPE"].to_numpy() != ISOLATED)
-    index = {int(n): k for k, n in enumerate(bus["BUS_I"].to_numpy()[bus_rows])}
-    at_all = gen["GEN_BUS"].to_numpy()
-    f_all, t_all = branch["F_BUS"].to_numpy(), branch["T_BUS"].to_numpy()
-    gen_rows = np.array(
-        [g for g in np.flatnonzero(gen["GEN_STATUS"].to_numpy() > 0) if int(at_all[g]) in index],
-        dtype=int,
-    )
-    branch_rows = np.array(
-        [
-            k
-            for k in np.flatnonzero(branch["BR_STATUS"].to_numpy() > 0)
-            if int(f_all[k]) in index and int(t_all[k]) in index
-        ],
-        dtype=int,
-    )
-    f = np.array([index[int(f_all[k])] for k in branch_rows], dtype=int)
-    t = np.array([index[int(t_all[k])] for k in branch_rows], dtype=int)
-    at = np.array([index[int(at_all[g])] for g in gen_rows], dtype=int)
+    bus_rows = np.flatnonzero(case.column("bus", "BUS_TYPE") != ISOLATED)
+    numbers = case.column("bus", "BUS_I")[bus_rows].astype(int)
+    place = _Place(numbers)
+    at_all = place(case.column("gen", "GEN_BUS"))
+    f_all, t_all = place(case.column("branch", "F_BUS")), place(case.column("branch", "T_BUS"))
+    gen_rows = np.flatnonzero((case.column("gen", "GEN_STATUS") > 0) & (at_all >= 0))
+    on = (case.column("branch", "BR_STATUS") > 0) & (f_all >= 0) & (t_all >= 0)
+    branch_rows = np.flatnonzero(on)
+    f, t, at = f_all[branch_rows], t_all[branch_rows], at_all[gen_rows]
     nb = len(bus_rows)
     joined = coo_matrix((np.ones(len(f)), (f, t)), shape=(nb, nb))
     count, island = connected_components(joined, directed=False)
     capacity = np.zeros(nb)
-    np.add.at(capacity, at, gen["PMAX"].to_numpy()[gen_rows])
-    kinds = bus["BUS_TYPE"].to_numpy()[bus_rows]
+    np.add.at(capacity, at, case.column("gen", "PMAX")[gen_rows])
+    kinds = case.column("bus", "BUS_TYPE")[bus_rows]
     reference, findings = _references(case, count, island, kinds, capacity, bus_rows)
-    rate = branch["RATE_A"].to_numpy()[branch_rows]
-    low = branch["ANGMIN"].to_numpy()[branch_rows]
-    high = branch["ANGMAX"].to_numpy()[branch_rows]
-    pmin, pmax = (gen[name].to_numpy()[gen_rows] for name in ("PMIN", "PMAX"))
+    rate, low, high = (
+        case.column("branch", name)[branch_rows] for name in ("RATE_A", "ANGMIN", "ANGMAX")
+    )
+    pmin, pmax = (case.column("gen", name)[gen_rows] for name in ("PMIN", "PMAX"))
     return Network(
         source=case,
         base=float(case.base_mva),
-        numbers=bus["BUS_I"].to_numpy()[bus_rows].astype(int),
+        numbers=numbers,
         bus_rows=bus_rows,
         gen_rows=gen_rows,
         branch_rows=branch_rows,
@@ -167,6 +156,20 @@ def network_of(case: Case) -> Network:
     )
 
 
+class _Place:
+    """Internal numbers of buses by their numbers in the file, -1 for those not in service."""
+
+    def __init__(self, numbers: np.ndarray) -> None:
+        self.order = np.argsort(numbers, kind="stable")
+        self.sorted = numbers[self.order]
+
+    def __call__(self, wanted: np.ndarray) -> np.ndarray:
+        if not len(self.sorted):
+            return np.full(len(wanted), -1)
+        found = np.searchsorted(self.sorted, wanted).clip(max=len(self.sorted) - 1)
+        return np.where(self.sorted[found] == wanted, self.order[found], -1)
+
+
 def _limited(angle: np.ndarray, side: int) -> np.ndarray:
     """Return where an angle limit (degrees) is one: 0 and 360 mean that there is none."""
     return (angle != 0) & (side * angle < 360)
@@ -180,8 +183,8 @@ def _references(
     capacity: np.ndarray,
     bus_rows: np.ndarray,
 ) -> tuple[np.ndarray, list[Finding]]:
-    numbers = case.bus["BUS_I"].to_numpy()[bus_rows].astype(int)
-    demand = case.bus["PD"].to_numpy()[bus_rows]
+    numbers = case.column("bus", "BUS_I")[bus_rows].astype(int)
+    demand = case.column("bus", "PD")[bus_rows]
     chosen, findings = [], []
     for k in range(count):
         members = np.flatnonzero(island == k)
@@ -248,27 +251,28 @@ def parameters(case: Case, network: Network) -> dict[str, np.ndarray]:
     cost of c2 $/MW^2 becomes c2 S_b^2. Piecewise linear rows are zero there.
     """
     base = case.base_mva
-    bus, gen, branch = (
-        table.iloc[rows]
-        for table, rows in (
-            (case.bus, network.bus_rows),
-            (case.gen, network.gen_rows),
-            (case.branch, network.branch_rows),
-        )
-    )
-    found = {name.lower(): bus[name].to_numpy() / base for name in ("PD", "QD", "GS", "BS")}
-    found |= {name.lower(): bus[name].to_numpy() for name in ("VMAX", "VMIN")}
-    found["va_ref"] = np.deg2rad(bus["VA"].to_numpy()[network.reference])
+
+    def bus(name: str) -> np.ndarray:
+        return case.column("bus", name)[network.bus_rows]
+
+    def gen(name: str) -> np.ndarray:
+        return case.column("gen", name)[network.gen_rows]
+
+    def branch(name: str) -> np.ndarray:
+        return case.column("branch", name)[network.branch_rows]
+
+    found = {name.lower(): bus(name) / base for name in ("PD", "QD", "GS", "BS")}
+    found |= {name.lower(): bus(name) for name in ("VMAX", "VMIN")}
+    found["va_ref"] = np.deg2rad(bus("VA")[network.reference])
     for name in ("PMIN", "PMAX", "QMIN", "QMAX"):
-        found[name.lower()] = _open(gen[name].to_numpy()) / base
+        found[name.lower()] = _open(gen(name)) / base
     for name in ("BR_R", "BR_X", "BR_B"):
-        found[name.lower()] = branch[name].to_numpy()
-    tap = branch["TAP"].to_numpy()
+        found[name.lower()] = branch(name)
+    tap = branch("TAP")
     found["tap"] = np.where(tap == 0, 1.0, tap)
-    found["shift"] = np.deg2rad(branch["SHIFT"].to_numpy())
-    found["rate"] = branch["RATE_A"].to_numpy()[network.rated] / base
-    low = branch["ANGMIN"].to_numpy()[network.angle_limited]
-    high = branch["ANGMAX"].to_numpy()[network.angle_limited]
+    found["shift"] = np.deg2rad(branch("SHIFT"))
+    found["rate"] = branch("RATE_A")[network.rated] / base
+    low, high = (branch(name)[network.angle_limited] for name in ("ANGMIN", "ANGMAX"))
     found["angmin"] = np.where(_limited(low, -1), np.deg2rad(low), -np.inf)
     found["angmax"] = np.where(_limited(high, 1), np.deg2rad(high), np.inf)
     found["cost"] = _costs(case, network.gen_rows)

@@ -66,6 +66,13 @@ class Raw:
             raise ValueError("a raw result without its program")
         return self.program.evaluate(expression, self.x, self.p)
 
+    def fits(self) -> bool:
+        """Return whether the program still has the variables and rows of this result."""
+        program = self.program
+        if program is None:
+            return False
+        return (len(self.x), len(self.row_duals)) == (program.x.shape[0], program.g.shape[0])
+
     def dual(self, family: str) -> np.ndarray:
         """Return the duals of a family of constraints, by its full name."""
         if self.program is None:

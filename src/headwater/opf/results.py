@@ -141,7 +141,7 @@ def _bus(case: Case, network: Network, found: Numbers, prices: _Prices) -> pd.Da
     mu_v = prices.bounds("vm")
     angle = None if found.get("va") is None else np.rad2deg(found["va"])
     table = {
-        "BUS_I": case.bus["BUS_I"].to_numpy(),
+        "BUS_I": case.column("bus", "BUS_I"),
         "VM": _spread(n, rows, vm if vm is not None else (1.0 if angle is not None else None)),
         "VA": _spread(n, rows, angle),
         "P_LOAD": _spread(n, rows, base * found["pd"]),
@@ -166,7 +166,7 @@ def _gen(case: Case, network: Network, found: Numbers, prices: _Prices) -> pd.Da
     q_up, q_down = prices.capacity("qg") if ac else (None, None)
     on = found.get("commitment")
     table = {
-        "GEN_BUS": case.gen["GEN_BUS"].to_numpy(),
+        "GEN_BUS": case.column("gen", "GEN_BUS"),
         "PG": _spread(n, rows, base * found["pg"]),
         "QG": _spread(n, rows, base * found["qg"] if ac else None),
         "MU_PMAX": _spread(n, rows, up),
@@ -194,7 +194,7 @@ def _branch(case: Case, network: Network, found: Numbers, prices: _Prices) -> pd
     limit = found["limit"]
     limit = np.where(np.isfinite(limit), limit, np.nan)
     table["RATE"] = _spread(n, rows, base * limit)
-    rate = case.branch["RATE_A"].to_numpy()
+    rate = case.column("branch", "RATE_A")
     rated = _spread(n, rows[network.rated], rate[rows[network.rated]])
     table["LOADING"] = 100 * np.fmax(table["SF"], table["ST"]) / rated
     mu_f, mu_t = prices.flows()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,8 @@ STATUSES = (
     "numerical_error",
 )
 
+KEYS = {"bus": ["BUS_I"], "gen": ["GEN_BUS"], "branch": ["F_BUS", "T_BUS"]}
+
 
 @dataclass
 class Solution:
@@ -36,14 +38,14 @@ class Solution:
         $/h, with a horizon $ over all of it; None unless optimal and verified.
     parts : dict of str to float
         The terms of the objective.
-    bus : DataFrame
+    bus : DataFrame (property)
         BUS_I, VM (p.u.), VA (degrees), P_LOAD, Q_LOAD (MW, MVAr), P_EXTRA, Q_EXTRA (injected by
         extensions), LMP ($/MWh), LMP_Q ($/MVArh), MU_VMAX, MU_VMIN ($/h per p.u.), VMAX, VMIN,
         IN_SERVICE; with a horizon also PERIOD. Every row of the case, NaN where out of service.
-    gen : DataFrame
+    gen : DataFrame (property)
         GEN_BUS, PG (MW), QG (MVAr), MU_PMAX, MU_PMIN ($/MWh), MU_QMAX, MU_QMIN, PMAX, PMIN,
         QMAX, QMIN, ON, IN_SERVICE.
-    branch : DataFrame
+    branch : DataFrame (property)
         F_BUS, T_BUS, PF, PT (MW), QF, QT (MVAr), SF, ST (MVA), RATE (limit, MVA), LOADING
         (percent of RATE_A), MU_SF, MU_ST ($/h per MVA), TAP, SHIFT, CLOSED, IN_SERVICE.
     extras : dict
@@ -57,9 +59,7 @@ class Solution:
     status: str
     objective: float | None = None
     parts: dict[str, float] = field(default_factory=dict)
-    bus: pd.DataFrame = field(default_factory=pd.DataFrame)
-    gen: pd.DataFrame = field(default_factory=pd.DataFrame)
-    branch: pd.DataFrame = field(default_factory=pd.DataFrame)
+    make_tables: Callable[[], dict[str, pd.DataFrame]] | None = field(default=None, repr=False)
     extras: dict[str, Any] = field(default_factory=dict)
     violations: dict[str, float] = field(default_factory=dict)
     solver: str = ""
@@ -72,9 +72,32 @@ class Solution:
         """Whether there is an objective to be trusted."""
         return self.status == "optimal" and self.objective is not None
 
+    @property
+    def bus(self) -> pd.DataFrame:
+        """Results of buses."""
+        return self.tables()["bus"]
+
+    @property
+    def gen(self) -> pd.DataFrame:
+        """Results of generators."""
+        return self.tables()["gen"]
+
+    @property
+    def branch(self) -> pd.DataFrame:
+        """Results of branches."""
+        return self.tables()["branch"]
+
     def tables(self) -> dict[str, pd.DataFrame]:
-        """Return the tables by name."""
-        return {"bus": self.bus, "gen": self.gen, "branch": self.branch}
+        """Return the tables by name; made when they are asked for, empty without a solution."""
+        kept = self.__dict__.get("_tables")
+        if kept is None:
+            empty = {name: pd.DataFrame() for name in KEYS}
+            kept = self.__dict__["_tables"] = self.make_tables() if self.make_tables else empty
+        return dict(kept)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Go to another process with the tables, not with what makes them."""
+        return self.__dict__ | {"_tables": self.tables(), "make_tables": None}
 
     def to_json(self) -> dict[str, Any]:
         """Return all but the tables as plain data, without times."""
@@ -103,9 +126,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not np.isfinite(value):
         return None
     return value
-
-
-KEYS = {"bus": ["BUS_I"], "gen": ["GEN_BUS"], "branch": ["F_BUS", "T_BUS"]}
 
 
 def dataset(solutions: Sequence[Solution], ids: Sequence[str]) -> xr.Dataset:

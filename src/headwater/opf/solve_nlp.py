@@ -30,6 +30,19 @@ STATUS = {
 }
 
 
+# Fewer iterations than the monotone rule in every network tried; the ladder has the other one.
+FAST = {"mu_strategy": "adaptive", "fast_step_computation": "yes"}
+CAREFUL = {"mu_strategy": "monotone"}
+WARM = FAST | {
+    "warm_start_init_point": "yes",
+    "mu_init": 1e-4,
+    "warm_start_bound_push": 1e-4,
+    "warm_start_mult_bound_push": 1e-4,
+    "warm_start_slack_bound_push": 1e-4,
+}
+RULES = {"fast": FAST, "careful": CAREFUL, "warm": WARM}
+
+
 class Nlp:
     """A program compiled for IPOPT."""
 
@@ -38,7 +51,8 @@ class Nlp:
     ) -> None:
         self.program = program
         parts = _Derivatives(program)
-        options: dict[str, Any] = {
+        self.problem = {"x": parts.x, "p": parts.p, "f": parts.f, "g": parts.g}
+        self.options: dict[str, Any] = {
             "grad_f": parts.gradient(),
             "jac_g": parts.jacobian(),
             "hess_lag": parts.hessian(),
@@ -46,29 +60,56 @@ class Nlp:
             "calc_lam_p": False,
             "print_time": False,
             "error_on_fail": False,
-            "ipopt": {
-                "print_level": 0,
-                "sb": "yes",
-                "tol": min(tolerance, 1e-8),
-                "constr_viol_tol": min(tolerance, 1e-8),
-                "max_iter": iterations,
-            },
+        }
+        self.ipopt: dict[str, Any] = {
+            "print_level": 0,
+            "sb": "yes",
+            "tol": min(tolerance, 1e-8),
+            "constr_viol_tol": min(tolerance, 1e-8),
+            "max_iter": iterations,
         }
         if seconds is not None:
-            options["ipopt"]["max_wall_time"] = float(seconds)
-        problem = {"x": parts.x, "p": parts.p, "f": parts.f, "g": parts.g}
-        self.solver = ca.nlpsol("nlp", "ipopt", problem, options)
+            self.ipopt["max_wall_time"] = float(seconds)
+        self.solvers: dict[str, ca.Function] = {}
 
-    def solve(self, p: np.ndarray, start: Mapping[str, np.ndarray] | None = None) -> Raw:
-        """Solve with the numbers `p`, from another start where one is given by variable name."""
+    def solver(self, rule: str) -> ca.Function:
+        """Return IPOPT with one of the sets of options `RULES`."""
+        if rule not in self.solvers:
+            options = self.options | {"ipopt": self.ipopt | RULES[rule]}
+            self.solvers[rule] = ca.nlpsol("nlp", "ipopt", self.problem, options)
+        return self.solvers[rule]
+
+    def solve(
+        self,
+        p: np.ndarray,
+        start: Mapping[str, np.ndarray] | None = None,
+        rule: str = "fast",
+        near: Raw | None = None,
+    ) -> Raw:
+        """Solve with the numbers `p`.
+
+        Parameters
+        ----------
+        p : ndarray
+        start : mapping, optional
+            Where to begin, by variable; the middle of the bounds where it says nothing.
+        rule : str
+            ``fast`` or ``careful``.
+        near : Raw, optional
+            Optimum of other numbers to begin at, with its prices.
+        """
         bounds = self.program.bounds(p)
-        x0 = bounds["x0"]
+        inputs = {"x0": bounds["x0"]}
+        if near is not None:
+            rule = "warm"
+            duals = {"lam_g0": -near.row_duals, "lam_x0": -near.bound_duals}
+            inputs = {"x0": near.x} | duals
         for name, values in (start or {}).items():
-            x0[self.program.names[name]] = values
-        found = self.solver(
-            x0=x0, p=p, lbx=bounds["lx"], ubx=bounds["ux"], lbg=bounds["lg"], ubg=bounds["ug"]
-        )
-        stats = self.solver.stats()
+            inputs["x0"][self.program.names[name]] = values
+        limits = {"lbx": "lx", "ubx": "ux", "lbg": "lg", "ubg": "ug"}
+        solver = self.solver(rule)
+        found = solver(p=p, **inputs, **{k: bounds[v] for k, v in limits.items()})
+        stats = solver.stats()
         return Raw(
             status=STATUS.get(stats["return_status"], "numerical_error"),
             x=np.array(found["x"]).ravel(),
@@ -90,12 +131,11 @@ class _Derivatives:
         f, g = program.f, program.g
         self.lf, self.lg = ca.SX.sym("lf"), ca.SX.sym("lg", g.shape[0])
         self.x, self.p = ca.MX.sym("x", x.shape[0]), ca.MX.sym("p", p.shape[0])
-        self.outer = ca.Function("outer", [x, z, p], [f, g])
-        self.first = ca.Function(
-            "first",
-            [x, z, p],
-            [ca.gradient(f, x), ca.gradient(f, z), ca.jacobian(g, x), ca.jacobian(g, z)],
-        )
+        self.rows = ca.Function("rows", [x, z, p], [g])
+        slopes = ca.gradient(f, x), ca.gradient(f, z)
+        self.uphill = ca.Function("uphill", [x, z, p], [f, *slopes])
+        self.needs_z = bool(slopes[1].nnz()) or ca.depends_on(ca.vertcat(f, *slopes), z)
+        self.first = ca.Function("first", [x, z, p], [ca.jacobian(g, x), ca.jacobian(g, z)])
         lagrangian = self.lf * f + ca.dot(self.lg, g)
         both = ca.vertcat(x, z)
         hessian, gradient = ca.hessian(lagrangian, both)
@@ -109,7 +149,8 @@ class _Derivatives:
         self.z = ca.vertcat(*[b.value(self.x, self.p) for b in self.blocks])
         if not self.blocks:
             self.z = ca.MX(0, 1)
-        self.f, self.g = self.outer(self.x, self.z, self.p)
+        self.g = self.rows(self.x, self.z, self.p)
+        self.f = self.uphill(self.x, self.z if self.needs_z else 0, self.p)[0]
 
     def _slope(self) -> ca.MX:
         """Z = dz/dx."""
@@ -117,21 +158,15 @@ class _Derivatives:
 
     def gradient(self) -> ca.Function:
         """(x, p) -> f, df/dx."""
-        fx, fz, _, _ = self.first(self.x, self.z, self.p)
-        total = fx
-        if self.blocks and self.first.sparsity_out(1).nnz():
-            total = ca.densify(fx + ca.mtimes(self._slope().T, fz))
-        return ca.Function(
-            "nlp_grad_f",
-            [self.x, self.p],
-            [self.f, ca.densify(total)],
-            ["x", "p"],
-            ["f", "grad_f_x"],
-        )
+        z = self.z if self.needs_z else ca.MX.zeros(*self.z.shape)
+        f, fx, fz = self.uphill(self.x, z, self.p)
+        total = fx + ca.mtimes(self._slope().T, fz) if self.needs_z else fx
+        names = ["x", "p"], ["f", "grad_f_x"]
+        return ca.Function("nlp_grad_f", [self.x, self.p], [f, ca.densify(total)], *names)
 
     def jacobian(self) -> ca.Function:
         """(x, p) -> g, dg/dx."""
-        _, _, gx, gz = self.first(self.x, self.z, self.p)
+        gx, gz = self.first(self.x, self.z, self.p)
         total = gx + ca.mtimes(gz, self._slope()) if self.blocks else gx
         names = ["x", "p"], ["g", "jac_g_x"]
         return ca.Function("nlp_jac_g", [self.x, self.p], [self.g, total], *names)

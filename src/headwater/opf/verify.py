@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .case import PIECEWISE, Case, cost_points, cost_polynomial
+from .case import PIECEWISE, Case
 from .network import Network
 
 if TYPE_CHECKING:
@@ -32,14 +32,18 @@ def generation_cost(case: Case, network: Network, numbers: Numbers) -> float:
     for block, name in enumerate(("pg", "qg")[:blocks]):
         if name not in numbers:
             continue
-        for g in np.flatnonzero(on):
-            power = float(numbers[name][g]) * case.base_mva
-            line = int(network.gen_rows[g]) + block * len(case.gen)
-            if case.gencost[line, 0] == PIECEWISE:
-                total += _interpolated(power, *cost_points(case, line))
-            else:
-                coefficients = cost_polynomial(case, line)
-                total += float(coefficients @ power ** np.arange(len(coefficients)))
+        power = numbers[name] * case.base_mva
+        lines = case.gencost[network.gen_rows + block * len(case.gen)]
+        count = lines[:, 3].astype(int)
+        for g in np.flatnonzero((lines[:, 0] == PIECEWISE) & (on > 0)):
+            points = lines[g, 4 : 4 + 2 * count[g]]
+            total += _interpolated(float(power[g]), points[0::2], points[1::2])
+        polynomial = (lines[:, 0] != PIECEWISE) & (on > 0)
+        for k in range(int(count[polynomial].max(initial=0))):
+            # COST0 is the highest power: the coefficient of P^k stands at NCOST - 1 - k
+            these = np.flatnonzero(polynomial & (count > k))
+            coefficient = lines[these, 4 + count[these] - 1 - k]
+            total += float(coefficient @ power[these] ** k)
     return total
 
 
@@ -65,12 +69,10 @@ def ac_flows(
     tap, shift : arrays (nl), optional
         Ratio and shift (radians) where they are not those of the case.
     """
-    branch = case.branch.iloc[network.branch_rows]
-    ratio = np.where(branch["TAP"] == 0, 1.0, branch["TAP"]) if tap is None else tap
-    angle = np.deg2rad(branch["SHIFT"].to_numpy()) if shift is None else shift
+    ratio = _ratio(case, network) if tap is None else tap
+    angle = np.deg2rad(_branch(case, network, "SHIFT")) if shift is None else shift
     turns = ratio * np.exp(1j * angle)
-    y = 1 / (branch["BR_R"].to_numpy() + 1j * branch["BR_X"].to_numpy())
-    y_tt = y + 0.5j * branch["BR_B"].to_numpy()
+    y, y_tt = _admittance(case, network)
     vf, vt = v[network.f], v[network.t]
     i_f = y_tt / abs(turns) ** 2 * vf - y / np.conj(turns) * vt
     i_t = y_tt * vt - y / turns * vf
@@ -85,14 +87,28 @@ def dc_flows(
     shift: np.ndarray | None = None,
 ) -> np.ndarray:
     """Return the flow of every branch in the DC model, MW; angles in radians."""
-    branch = case.branch.iloc[network.branch_rows]
-    r, x = branch["BR_R"].to_numpy(), branch["BR_X"].to_numpy()
+    r, x = (_branch(case, network, name) for name in ("BR_R", "BR_X"))
     difference = angle[network.f] - angle[network.t]
     if convention == "powermodels":
         return case.base_mva * difference * x / (r**2 + x**2)
-    tap = np.where(branch["TAP"] == 0, 1.0, branch["TAP"])
-    turn = np.deg2rad(branch["SHIFT"].to_numpy()) if shift is None else shift
-    return case.base_mva * (difference - turn) / (x * tap)
+    turn = np.deg2rad(_branch(case, network, "SHIFT")) if shift is None else shift
+    return case.base_mva * (difference - turn) / (x * _ratio(case, network))
+
+
+def _branch(case: Case, network: Network, name: str) -> np.ndarray:
+    return case.column("branch", name)[network.branch_rows]
+
+
+def _ratio(case: Case, network: Network) -> np.ndarray:
+    tap = _branch(case, network, "TAP")
+    return np.where(tap == 0, 1.0, tap)
+
+
+def _admittance(case: Case, network: Network) -> tuple[np.ndarray, np.ndarray]:
+    """Return y and Y_tt of every branch."""
+    r, x, b = (_branch(case, network, name) for name in ("BR_R", "BR_X", "BR_B"))
+    y = 1 / (r + 1j * x)
+    return y, y + 0.5j * b
 
 
 def _over(value: np.ndarray, low: np.ndarray | float, high: np.ndarray | float) -> float:
@@ -117,8 +133,7 @@ def check(
     on = np.round(numbers.get("commitment", np.ones(n.ng)))
     pg = numbers["pg"]
     found = {"generation_mw": base * _over(pg, on * numbers["pmin"], on * numbers["pmax"])}
-    bus = case.bus.iloc[n.bus_rows]
-    gs, bs = bus["GS"].to_numpy(), bus["BS"].to_numpy()
+    gs, bs = (case.column("bus", name)[n.bus_rows] for name in ("GS", "BS"))
     real = base * (numbers["injection_p"] - numbers["pd"])
     if formulation == "ED":
         left = base * pg.sum() + real.sum() - gs.sum()
@@ -162,10 +177,8 @@ def _flows(
 
 def _relaxed(case: Case, network: Network, numbers: Numbers) -> tuple[np.ndarray, np.ndarray]:
     """Return the flows of the cone relaxation, from w and the products V_f V_t^*, MVA."""
-    branch = case.branch.iloc[network.branch_rows]
     turns = numbers["tap"] * np.exp(1j * numbers["shift"])
-    y = 1 / (branch["BR_R"].to_numpy() + 1j * branch["BR_X"].to_numpy())
-    y_tt = y + 0.5j * branch["BR_B"].to_numpy()
+    y, y_tt = _admittance(case, network)
     product = numbers["re"] + 1j * numbers["im"]
     wf, wt = numbers["w"][network.f], numbers["w"][network.t]
     s_f = np.conj(y_tt) / abs(turns) ** 2 * wf - np.conj(y) / turns * product
@@ -175,8 +188,7 @@ def _relaxed(case: Case, network: Network, numbers: Numbers) -> tuple[np.ndarray
 
 def _angles(case: Case, network: Network, numbers: Numbers) -> float:
     rows = network.angle_limited
-    branch = case.branch.iloc[network.branch_rows[rows]]
-    low, high = branch["ANGMIN"].to_numpy(), branch["ANGMAX"].to_numpy()
+    low, high = (_branch(case, network, name)[rows] for name in ("ANGMIN", "ANGMAX"))
     low = np.where((low == 0) | (low <= -360), -np.inf, low)
     high = np.where((high == 0) | (high >= 360), np.inf, high)
     va = np.rad2deg(numbers["va"])
