@@ -92,12 +92,16 @@ def one_or_more(item: Schema) -> Schema:
     }
 
 
-def objects(text: str, properties: dict[str, Schema], required: tuple[str, ...]) -> Schema:
-    """A list of plain objects."""
+def objects(
+    text: str, properties: dict[str, Schema], required: tuple[str, ...], key: str | None = None
+) -> Schema:
+    """A list of plain objects; `key` is ``branch`` where ``fbus`` and ``tbus`` name one."""
     item = {
         "type": "object",
         "properties": properties,
         "required": list(required),
         "additionalProperties": False,
     }
+    if key:
+        item["x-key"] = key
     return {"type": "array", "items": item, "minItems": 1, "description": text}
