@@ -61,10 +61,14 @@ def candidates(
     A field whose default is zero is left out where a multiple of it or a direction would mean
     nothing, as is what is out of service and a cost that is no polynomial.
     """
+    key = ("candidates", formulation, dc_convention)
+    if key in system.memory:
+        return system.memory[key]
     found: dict[str, list[Candidate]] = {}
     for one in (*_bus(system), *_gen(system), *_branch(system)):
         if is_used(FIELDS[one.component, one.field], formulation, dc_convention):
             found.setdefault(one.field, []).append(one)
+    system.memory[key] = found
     return found
 
 

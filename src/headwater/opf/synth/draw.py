@@ -32,7 +32,7 @@ FIELD_WEIGHTS = {
 FELT = 2e-4
 PLAIN_DC_SHARE = 0.25
 TRIES = 40
-OBJECTS_TRIED = 6
+OBJECTS_TRIED = 20
 STATUS = ("BR_STATUS", "GEN_STATUS")
 # Fields of one object that may change together.
 TOGETHER = ({"PD", "QD"}, {"RATE_A", "BR_R"}, {"COST_C1", "PMAX"}, {"COST_C1", "PMIN"})

@@ -15,12 +15,15 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from headwater.core.errors import InputError
 
 from ..case import Case
 from ..engine import Engine, Options, Solution
 from ..extensions import GROUPS, REGISTRY
 from ..findings import Finding, errors
+from ..network import ISOLATED
 from ..patch import patch
 from ..structure import check, empty, items
 from .draw import Draft
@@ -100,7 +103,32 @@ class Bench:
     def solve(self, name: str, structure: Mapping[str, Any], case: Case) -> Solution:
         """Solve a case of a system."""
         self.solves += 1
-        return self.engine(name, structure).solve(case)
+        return self.engine(name, structure).solve(case, start=self._start(name, structure, case))
+
+    def _start(
+        self, name: str, structure: Mapping[str, Any], case: Case
+    ) -> dict[str, np.ndarray] | None:
+        """Return the unmodified optimum as the start of a single-period AC problem.
+
+        The start is the same whatever was solved before, so that results are.
+        """
+        names = {item["name"] for _, item in items(structure)}
+        if structure["formulation"] != "ACOPF" or "horizon" in names:
+            return None
+        if not names and case is self.systems[name].case:
+            return None
+        known = self.plain(name, "ACOPF")
+        if not known.optimal:
+            return None
+        alive = case.bus["BUS_TYPE"].to_numpy() != ISOLATED
+        live = set(case.bus["BUS_I"].to_numpy()[alive])
+        on = (case.gen["GEN_STATUS"].to_numpy() > 0) & case.gen["GEN_BUS"].isin(live).to_numpy()
+        return {
+            "va": np.deg2rad(known.bus["VA"].to_numpy()[alive]),
+            "vm": known.bus["VM"].to_numpy()[alive],
+            "pg": known.gen["PG"].to_numpy()[on] / case.base_mva,
+            "qg": known.gen["QG"].to_numpy()[on] / case.base_mva,
+        }
 
     def plain(self, name: str, formulation: str) -> Solution:
         """Return the solution of the unmodified network, solved once."""
@@ -195,7 +223,11 @@ class Bench:
 
     def _unmodified(self, outcome: Outcome) -> None:
         draft = outcome.draft
-        solution = self.solve(draft.system, draft.structure, self.systems[draft.system].case)
+        name, structure = draft.system, draft.structure
+        if structure == empty(structure["formulation"]):
+            solution = self.plain(name, structure["formulation"])
+        else:
+            solution = self.solve(name, structure, self.systems[name].case)
         outcome.unmodified = _rounded(solution.objective) if solution.optimal else None
 
     def _patched(self, case: Case, record: Mapping[str, Any], strategy: int) -> tuple[Case, str]:

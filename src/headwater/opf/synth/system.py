@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 import numpy as np
@@ -104,6 +104,7 @@ class System:
     case: Case
     solve: Callable[[str], Solution]
     _points: dict[str, Point | None] = field(default_factory=dict)
+    memory: dict[Any, Any] = field(default_factory=dict)
 
     def point(self, formulation: str) -> Point | None:
         """Return the optimum of the unmodified network; None where there is none."""
