@@ -79,7 +79,6 @@ BRANCH = tuple(
     ]
 )
 WIDTHS = {"bus": (13, BUS), "gen": (10, GEN), "branch": (11, BRANCH)}
-PLACES = {t: {n: k for k, n in enumerate(names)} for t, (_, names) in WIDTHS.items()}
 POLYNOMIAL, PIECEWISE = 2, 1
 # Columns of a solved case that follow the input columns; they are not read.
 _MATRIX = re.compile(r"mpc\.\w+\s*=\s*(\[[^\]]*\]|\{[^}]*\}|'[^']*'|[-+0-9.eE]+)\s*;?")
@@ -114,14 +113,11 @@ class Case:
 
     def column(self, table: str, name: str) -> np.ndarray:
         """Return a column of ``bus``, ``gen`` or ``branch`` as an array; not to be written to."""
-        return self.array(table)[:, PLACES[table][name]]
+        return getattr(self, table)[name].to_numpy()
 
     def array(self, table: str) -> np.ndarray:
         """Return a whole table as an array; not to be written to."""
-        arrays = self.__dict__.setdefault("_arrays", {})
-        if table not in arrays:
-            arrays[table] = getattr(self, table).to_numpy(dtype=float)
-        return arrays[table]
+        return getattr(self, table).to_numpy(dtype=float)
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """Return bus, gen, branch and gencost as tables."""
