@@ -1,5 +1,6 @@
 """A fault of a configuration stops before any job, with lines that say what to write."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,11 @@ FAULTY_ROWS = {
         "row 2: found more cells than columns, from 'more' on",
     ),
     "two files": ("a\tA\ttable\tb.tsv,c.tsv\t\t\t\t\n", "row 2, column files: found 2 files"),
+    "braces": (
+        "a\tA\ttable\tb{x}.tsv\t\t\t\t\n",
+        "row 2, column files: found 'b{x}.tsv'; expected names without braces",
+    ),
+    "reserved name": ("paper\tA\tweather\t\t\t\t\t\n", "row 2, column dataset: found 'paper'"),
     "general key": (
         "a\tA\tweather\t\t\t\t\tdatasets=b\n",
         "settings of data set a: datasets: found a key of the whole run",
@@ -142,3 +148,10 @@ def test_a_key_that_stands_twice_is_no_choice(snakemake, tmp_path):
     job = snakemake("-n", "--configfile", tmp_path / "mine.yaml", directory=tmp_path, check=False)
     assert job.returncode == 1
     assert "config: counts.seeds: stands twice, in lines 4 and 5" in job.stdout + job.stderr
+
+
+def test_values_of_the_command_line_are_typed(snakemake, tmp_path):
+    config = ROOT / "config/test/counts.yaml"
+    given = ["--config", "offline=true", "counts={seeds: 5}"]
+    job = snakemake("-n", "-q", "rules", "--configfile", config, *given, directory=tmp_path)
+    assert re.search(r"^fit_plnica +5$", job.stdout + job.stderr, re.M)

@@ -8,7 +8,14 @@ from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 
 from headwater.core import code
-from headwater.core.config import load_schema, problems, repeated_keys, with_defaults
+from headwater.core.config import (
+    from_command_line,
+    load_schema,
+    merged,
+    problems,
+    repeated_keys,
+    with_defaults,
+)
 from headwater.core.errors import InputError
 from headwater.core.retrieve import read_datasets
 from headwater.core.seeds import job_seed
@@ -48,6 +55,8 @@ RESOURCES = {
 
 def checked_config(found):
     """Return the configuration with defaults filled in, or stop with one line per problem."""
+    typed = from_command_line(dict(workflow.config_settings.config), SCHEMA)
+    found = merged(found, typed)
     names = [str(f) for f in (*workflow.configfiles, *workflow.overwrite_configfiles)]
     files = [(os.path.relpath(n), load_yaml(n)) for n in dict.fromkeys(names)]
     lines = [

@@ -201,6 +201,32 @@ def with_defaults(config: Any, schema: Mapping[str, Any]) -> Any:
     return filled
 
 
+def from_command_line(given: Any, schema: Mapping[str, Any]) -> Any:
+    """Return values of ``--config`` as what `schema` wants: nested ones arrive as text.
+
+    What cannot be one stays as it is, for `problems` to name.
+    """
+    if isinstance(given, Mapping):
+        parts, rest = schema.get("properties", {}), schema.get("additionalProperties")
+        rest = rest if isinstance(rest, Mapping) else {}
+        return {k: from_command_line(v, parts.get(k, rest)) for k, v in given.items()}
+    options = schema.get("anyOf", [schema])
+    if isinstance(given, (list, tuple)):
+        items = next((o["items"] for o in options if "items" in o), {})
+        return [from_command_line(v, items) for v in given]
+    if isinstance(given, str):
+        for option in options:
+            words = {"true": True, "false": False} if option.get("type") == "boolean" else {}
+            kind = {"integer": int, "number": float}.get(option.get("type"), words.get)
+            try:
+                value = kind(given.lower())
+            except ValueError:
+                continue
+            if value is not None:
+                return value
+    return given
+
+
 def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return `base` with `changes` on top: mappings merge, all else is replaced."""
     result = dict(base)

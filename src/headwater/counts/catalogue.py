@@ -18,6 +18,7 @@ from .config import FitConfig
 
 COLUMNS = ("dataset", "title", "reader", "files", "metadata", "taxonomy", "prepare", "settings")
 OF_ALL = ("tables", "datasets", "per_dataset", "paper")  # keys that no data set has of its own
+RESERVED = ("paper", "report", "work")  # folders beside those of the data sets
 READERS = {
     "table": "counts of samples: TSV, BIOM, QIIME 2 .qza, NetCDF or Zarr",
     "daily": "daily gridded or station data, counted as event days",
@@ -130,6 +131,8 @@ def _entry(path: Path, number: int, row: Mapping[str | None, Any]) -> Entry:
     name = text["dataset"]
     if not name.replace("_", "").isalnum() or not name.isascii():
         raise fault("dataset", repr(name), "letters, digits and underscores")
+    if name in RESERVED:
+        raise fault("dataset", repr(name), "a name that no folder of results has", "Rename it.")
     if text["reader"] not in READERS:
         hint = nearest(text["reader"], READERS)
         raise fault("reader", repr(text["reader"]), "one of " + ", ".join(READERS), hint)
@@ -139,6 +142,10 @@ def _entry(path: Path, number: int, row: Mapping[str | None, Any]) -> Entry:
     if len(files) > 1 and text["reader"] in {"table", "cube"}:
         several = f"{len(files)} files"
         raise fault("files", several, "one file", "Join them, or give each a row of its own.")
+    for column in ("files", "metadata", "taxonomy"):
+        if "{" in text[column] or "}" in text[column]:
+            found, hint = repr(text[column]), "Rename the file; braces are wildcards here."
+            raise fault(column, found, "names without braces", hint)
     parsed = {}
     for column in ("prepare", "settings"):
         try:

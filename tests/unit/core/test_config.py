@@ -3,6 +3,7 @@
 import pytest
 
 from headwater.core.config import (
+    from_command_line,
     load_schema,
     merged,
     nearest,
@@ -148,3 +149,19 @@ def test_entries_of_a_mapping_by_name_are_checked_and_filled():
 def test_a_hint_names_some_of_many():
     assert nearest("zzz", [f"sample{i}" for i in range(1000)]).endswith("sample19, ...")
     assert nearest("sampel7", [f"sample{i}" for i in range(1000)]) == "did you mean 'sample7'?"
+
+
+def test_text_of_the_command_line_becomes_what_the_schema_wants():
+    schema = {
+        "properties": {
+            "offline": {"type": "boolean"},
+            "run": {"type": "string"},
+            "a": {"properties": {"n": {"type": "integer"}, "lr": {"type": "number"}}},
+            "d": {"anyOf": [{"type": "integer"}, {"type": "array", "items": {"type": "integer"}}]},
+        }
+    }
+    given = {"offline": "true", "run": "5", "a": {"n": "3", "lr": "1e-2"}, "d": ["2", "3"]}
+    wanted = {"offline": True, "run": "5", "a": {"n": 3, "lr": 0.01}, "d": [2, 3]}
+    assert from_command_line(given, schema) == wanted
+    odd = {"offline": "maybe", "a": {"n": "x"}, "d": "2", "z": "1"}
+    assert from_command_line(odd, schema) == {**odd, "d": 2}
