@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 CORES ?= 2
 # One domain, or all that are built.
 DOMAIN ?= all
-DOMAINS := counts
+DOMAINS := counts opf
 $(if $(filter-out $(DOMAINS) all,$(DOMAIN)),$(error DOMAIN=$(DOMAIN) is not built; choose from: $(DOMAINS) all))
 WANTED := $(if $(filter all,$(DOMAIN)),$(DOMAINS),$(DOMAIN))
 # More options for pip, for example an index that offers CPU builds of torch.
@@ -29,7 +29,7 @@ define installed
 $(BIN)/.headwater-$(1)
 endef
 
-.PHONY: help setup demo real test test-all lint docs bench doctor retrieve envs keys lock unlock clean
+.PHONY: help setup demo real test test-all slurm-test lint docs bench doctor retrieve envs keys lock unlock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -55,11 +55,14 @@ real: setup ## the same on real data: HEADWATER_MIRROR or the network
 retrieve: $(call installed,counts) ## fetch all files that CONFIG needs, ahead of a run
 	$(SNAKEMAKE) retrieve_all --configfile $(or $(CONFIG),$(REAL))
 
-test: setup $(call installed,dev) ## tests, without those marked slow
+test: setup $(call installed,dev) $(call installed,slurm) ## tests, without those marked slow
 	$(BIN)/pytest -m "not slow" $(if $(filter all,$(DOMAIN)),tests,tests/unit/core tests/unit/$(DOMAIN) tests/scripts/$(DOMAIN) tests/workflow)
 
-test-all: setup $(call installed,dev) ## all tests
+test-all: setup $(call installed,dev) $(call installed,slurm) ## all tests
 	$(BIN)/pytest tests
+
+slurm-test: setup $(call installed,dev) $(call installed,slurm) ## a real SLURM on this machine, results compared with a local run (root)
+	HEADWATER_NEEDS_SLURM=1 $(BIN)/pytest tests/slurm
 
 lint: setup $(call installed,dev) ## ruff, snakefmt, snakemake --lint, layers, files in step
 	bash .ci/lint

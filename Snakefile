@@ -17,6 +17,7 @@ pathvars:
 
 include: "workflow/rules/counts.smk"
 include: "workflow/rules/counts_paper.smk"
+include: "workflow/rules/opf.smk"
 include: "workflow/rules/retrieve.smk"
 include: "workflow/rules/publish.smk"
 
@@ -36,3 +37,10 @@ rule counts:
         "<results>/counts/report/index.html",
     message:
         "The counts report is there"
+
+
+rule opf:
+    input:
+        "<results>/opf/report/index.html",
+    message:
+        "The opf report is there"

@@ -9,7 +9,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 CONFIGS = sorted(ROOT.glob("config/*.yaml")) + sorted(ROOT.glob("config/*/*.yaml"))
 VERBS = ("retrieve", "prepare", "split", "fit", "predict", "evaluate", "plot", "report")
-TARGETS = {"all", "counts", "retrieve_all"}
+TARGETS = {"all", "counts", "opf", "retrieve_all"}
 
 pytestmark = pytest.mark.workflow
 
@@ -69,4 +69,5 @@ def test_demo_configuration_uses_known_keys_only():
             "mirror",
             "offline",
             "counts",
+            "opf",
         }

@@ -96,13 +96,13 @@ def data_file(name):
     )
 
 
-def figure(domain, name):
+def figure(domain, name, folder="{dataset}", part="{dataset}"):
     """Return the four files of a figure: twice the picture, its numbers, its words."""
-    base = f"<results>/{domain}/{{dataset}}/figures/{name}"
+    base = f"<results>/{domain}/{folder}/figures/{name}"
     shown = report(
         f"{base}.svg",
         category="Figures",
-        subcategory="{dataset}",
+        subcategory=part,
         labels={"domain": domain, "figure": name},
     )
     return [shown, f"{base}.png", f"{base}.tsv", f"{base}.json"]
@@ -167,7 +167,7 @@ if not workflow.overwrite_configfiles:
 
 config = checked_config(config)
 # A domain is a block of the configuration; its rules stand in rules/<domain>.smk.
-DOMAINS = [name for name in ("counts",) if name in config]
+DOMAINS = [name for name in ("counts", "opf") if name in config]
 if config["mirror"]:
     os.environ.setdefault("HEADWATER_MIRROR", config["mirror"])
 if config["offline"]:
@@ -198,3 +198,7 @@ wildcard_constraints:
     file=r"[^/].*",
     family="ar|mf",
     paper="recovery|mice",
+    case=r"[A-Za-z0-9_]+",
+    requests=r"[a-z][a-z0-9_]*",
+    model=r"[a-z][a-z0-9_]*",
+    shard=r"\d{4}",

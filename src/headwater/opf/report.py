@@ -232,13 +232,17 @@ def _synthesis(parts: Parts) -> Iterator[Section]:
     if not parts.summary:
         return
     facts = parts.summary
-    drawn = facts["accepted"] + facts["rejected"]
+    drawn = facts["accepted"] + facts["rejected_attempts"]
     blocks: list[Block] = [
         Cards(
             [
-                Card("accepted", facts["accepted"], f"of {format_value(drawn)} drawn"),
-                Card("fully active", f"{100 * facts['active_share']:.0f}%", "every item matters"),
-                *(Card(f"part {k}", n) for k, n in facts["parts"].items()),
+                Card("accepted", facts["accepted"], f"of {format_value(drawn)} attempts"),
+                Card(
+                    "every item matters",
+                    f"{100 * (facts['all_items_active_share'] or 0):.0f}%",
+                    "of the accepted",
+                ),
+                *(Card(k.replace("_", " "), n) for k, n in facts["parts"].items()),
             ]
         ),
         *parts.figure("effects", "rejects", "coverage"),
