@@ -370,6 +370,14 @@ def test_real_data_have_no_banner_unless_something_stands_in(saved):
     assert "Embedded" in report.banner([make_report(saved, "embedded")])
 
 
+def test_events_outside_the_data_are_told_apart():
+    cube = make_cube()  # times 0 to 7.5
+    events = [{"time": t, "label": str(t)} for t in (-1.0, 0.0, 7.5, 1e9)]
+    inside, outside = figures.events_within(events, cube)
+    assert [e["time"] for e in inside] == [0.0, 7.5]
+    assert [e["time"] for e in outside] == [-1.0, 1e9]
+
+
 def test_tests_draws_and_folds_are_said_in_words():
     rows = [("deviance", "baseline:var", 20, -0.5, 0.001, 0.002, -0.9)]
     rows += [("deviance", "baseline:training_mean", 20, 0.5, 0.001, 0.002, 0.9)]

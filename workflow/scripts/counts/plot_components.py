@@ -12,9 +12,12 @@ def main(inputs, outputs, params, threads, log):
     cube, posterior = read_dataset(inputs.cube), read_dataset(inputs.posterior)
     medoid = most_central(similarity(read_table(inputs.stability), len(inputs.posteriors)))
     spread = loading_spread([read_dataset(path) for path in inputs.posteriors], medoid)
+    marks, outside = figures.events_within(params.marks, cube)
+    for mark in outside:
+        log.warning("counts.marks: %s lies outside the times of the data: not drawn", dict(mark))
     save_figure(figures.mixing(posterior, spread), *outputs.mixing)
-    save_figure(figures.sources(posterior, cube, params.marks), *outputs.sources)
-    save_figure(figures.regimes(posterior, cube, params.marks), *outputs.regimes)
+    save_figure(figures.sources(posterior, cube, marks), *outputs.sources)
+    save_figure(figures.regimes(posterior, cube, marks), *outputs.regimes)
     save_figure(figures.observed_fitted(cube, posterior), *outputs.fitted)
 
 

@@ -4,6 +4,7 @@ Cubes and posteriors are the datasets of docs/counts.md; tables are data frames 
 columns that each function names. Nothing here reads or writes a file.
 """
 
+from .common import events_within
 from .components import mixing, regimes, sources, stability
 from .data import observed_counts, observed_fitted
 from .every import Results, draw
@@ -15,6 +16,7 @@ __all__ = [
     "Results",
     "draw",
     "elbo_curve",
+    "events_within",
     "forecast_panels",
     "mixing",
     "observed_counts",

@@ -62,6 +62,23 @@ def observed_counts_of(cube: xr.Dataset) -> np.ndarray:
     return counts
 
 
+def events_within(
+    events: Sequence[Mapping[str, Any]], cube: xr.Dataset
+) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
+    """Return the events that lie within the times of a cube, and the others.
+
+    Drawn, those would leave no room for the data; their unit is probably another.
+    """
+    axis = time_axis(cube, cube.sizes["step"])
+    low, high = float(axis.values.min()), float(axis.values.max())
+    inside = [e for e in events if low <= _place(e, axis) <= high]
+    return inside, [e for e in events if e not in inside]
+
+
+def _place(event: Mapping[str, Any], axis: TimeAxis) -> float:
+    return float(event["time"] if axis.in_time else event.get("step", event["time"]))
+
+
 def draw_events(
     axes: Axes, events: Sequence[Mapping[str, Any]], axis: TimeAxis, labels: bool
 ) -> None:
@@ -69,7 +86,7 @@ def draw_events(
 
     Labels that would stand on each other become one.
     """
-    places = [float(e["time"] if axis.in_time else e.get("step", e["time"])) for e in events]
+    places = [_place(e, axis) for e in events]
     words: list[tuple[float, str]] = []
     reach = 0.15 * float(np.ptp(axis.values))
     for place, event in sorted(zip(places, events, strict=True), key=lambda pair: pair[0]):
