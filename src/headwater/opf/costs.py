@@ -13,6 +13,7 @@ import numpy as np
 
 from .case import PIECEWISE, Case, cost_points
 from .findings import Finding
+from .symbols import take
 
 if TYPE_CHECKING:
     from .model import Model
@@ -105,18 +106,18 @@ class GenerationCost:
         values = model.parameter(f"segments_{name}", lambda n: piecewise_values(n, block))
         row = network.gen_rows[chosen] + block * len(network.source.gen)
         counts = [int(network.source.gencost[r, 3]) - 1 for r in row]
-        of = np.repeat(np.arange(len(chosen)), counts).tolist()
+        of = np.repeat(np.arange(len(chosen)), counts)
         slope, intercept = values[0, :].T, values[1, :].T
-        which = chosen[of].tolist()
+        which = chosen[of]
         if model.commitment is not None:
-            intercept = intercept * model.commitment[which]
-        middle = slope * power_middle(model, block)[which] + intercept
+            intercept = intercept * take(model.commitment, which)
+        middle = slope * take(power_middle(model, block), which) + intercept
         start = ca.vertcat(
-            *[ca.mmax(middle[[k for k, o in enumerate(of) if o == j]]) for j in range(len(chosen))]
+            *[ca.mmax(take(middle, np.flatnonzero(of == j))) for j in range(len(chosen))]
         )
         free = model.commitment is None
         y = model.program.variable(f"cost_{name}", len(chosen), start=start if free else None)
-        line = y[of] - slope * power[which] - intercept
+        line = take(y, of) - slope * take(power, which) - intercept
         model.program.constrain(f"segments_{name}", line, 0, np.inf)
         model.program.cost(part, ca.sum1(y))
 

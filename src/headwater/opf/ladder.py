@@ -49,7 +49,8 @@ def climb(
         if raw.status == "numerical_error" and not any(built.program.integer):
             # a cost that is not convex, for example: a local optimum, and said so
             raw = Nlp(built.program, *_settings(options)).solve(p)
-            return raw, [_note("local", "neither HiGHS nor Clarabel solved it: IPOPT did")]
+            text = "neither HiGHS nor Clarabel solved it, as for a cost that is not convex"
+            return raw, [_note("local_optimum", text + ": IPOPT did, from one start")]
         return raw, []
     if not isinstance(solver, Nlp):
         return solver.solve(p), []

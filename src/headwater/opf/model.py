@@ -63,8 +63,7 @@ import numpy as np
 from .costs import GenerationCost
 from .network import Network
 from .program import INF, Program, Raw, Scope
-
-SX = ca.SX
+from .symbols import SX, incidence, take
 
 
 class Model:
@@ -211,13 +210,13 @@ class Model:
 
     # ---- parts that several formulations use ----------------------------------------------
 
-    def ends(self) -> tuple[list[int], list[int]]:
-        """Return the buses at the from and to ends as lists, for indexing symbols."""
-        return self.network.f.tolist(), self.network.t.tolist()
+    def ends(self, values: SX) -> tuple[SX, SX]:
+        """Return what stands at the from and at the to bus of every branch."""
+        return take(values, self.network.f), take(values, self.network.t)
 
     def room(self) -> SX:
         """Return the flow limit of the rated branches, per unit."""
-        return (self.rate - self.rate_margin + self.rate_slack)[self.network.rated.tolist()]
+        return take(self.rate - self.rate_margin + self.rate_slack, self.network.rated)
 
     def limit_is_fixed(self) -> bool:
         """Return whether the flow limits depend on no variable."""
@@ -232,7 +231,7 @@ class Model:
 
     def reference_start(self) -> SX:
         """Return the reference angle of its island for every bus."""
-        return SX(self.data["va_ref"])[self.network.island.tolist()]
+        return take(SX(self.data["va_ref"]), self.network.island)
 
     def angle_limits(self, difference: SX) -> None:
         """Limit the angle difference of branches."""
@@ -273,12 +272,3 @@ def _equal(model: Model, family: str, left: SX, right: SX) -> None:
         model.program.constrain(family, left - right, 0.0, 0.0)
     else:
         model.program.constrain(family, left, right, right)
-
-
-def incidence(index: Any, rows: int) -> ca.DM:
-    """Return the sparse (rows, len(index)) matrix with a one at (index[k], k)."""
-    index = [int(i) for i in index]
-    if not index:
-        return ca.DM(rows, 0)
-    pattern = ca.Sparsity.triplet(rows, len(index), index, list(range(len(index))))
-    return ca.DM(pattern, 1.0)

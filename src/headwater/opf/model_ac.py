@@ -71,14 +71,14 @@ class AcModel(Model):
                 self.program.constrain(family, square, upper=limit)
             else:
                 self.program.constrain(family, square - limit, upper=0.0)
-        f, t = self.ends()
-        self.angle_limits(self.va[f] - self.va[t])
+        f, t = self.ends(self.va)
+        self.angle_limits(f - t)
         self.constant_power_factor()
 
     def _flows(self) -> None:
         """Give the lifted flows their function: the last moment to make ratios variables."""
-        f, t = self.ends()
-        u = [self.vm[f], self.vm[t], self.va[f] - self.va[t]]
+        f, t = self.ends(self.va)
+        u = [*self.ends(self.vm), f - t]
         w = [self.data[name] for name in ("br_r", "br_x", "br_b")]
         controlled = ca.depends_on(ca.vertcat(self.tap, self.shift), self.program.root.x)
         (u if controlled else w).extend([self.tap, self.shift])

@@ -20,8 +20,8 @@ class DcModel(Model):
         d = self.data
         self.va = self.program.variable("va", self.network.nb, start=self.reference_start())
         self.reference_angle()
-        f, t = self.ends()
-        difference = self.va[f] - self.va[t]
+        f, t = self.ends(self.va)
+        difference = f - t
         if self.convention == "matpower":
             self.pf = (difference - self.shift) / (d["br_x"] * self.tap)
         else:
@@ -37,8 +37,8 @@ class DcModel(Model):
             else:
                 self.program.constrain("flow_from", flow - room, upper=0.0)
                 self.program.constrain("flow_to", -flow - room, upper=0.0)
-        f, t = self.ends()
-        self.angle_limits(self.va[f] - self.va[t])
+        f, t = self.ends(self.va)
+        self.angle_limits(f - t)
 
     def _balance(self) -> None:
         # an extension may have replaced pf alone

@@ -10,6 +10,7 @@ import casadi as ca
 import numpy as np
 
 from .model import Model
+from .symbols import take
 
 RIGHT_ANGLE = np.pi / 2 - 1e-6
 
@@ -26,18 +27,17 @@ class SocpModel(Model):
         self.w = self.program.variable("w", n.nb, self.vmin**2, self.vmax**2)
         self.real = self.program.variable("real", len(pairs), start=1.0)
         self.imag = self.program.variable("imag", len(pairs), start=0.0)
-        first, second = pairs[:, 0].tolist(), pairs[:, 1].tolist()
-        wf, wt = self.w[first], self.w[second]
-        self.program.cone(ca.horzcat(2 * self.real, 2 * self.imag, wf - wt), wf + wt)
-        self.re = self.real[pair.tolist()]
-        self.im = self.imag[pair.tolist()] * ca.DM(sign)
-        f, t = self.ends()
+        wf, wt = take(self.w, pairs[:, 0]), take(self.w, pairs[:, 1])
+        if len(pairs):
+            self.program.cone(ca.horzcat(2 * self.real, 2 * self.imag, wf - wt), wf + wt)
+        self.re, self.im = take(self.real, pair), take(self.imag, pair) * ca.DM(sign)
         r, x, half, tap = d["br_r"], d["br_x"], d["br_b"] / 2, self.tap
         g, b = r / (r**2 + x**2), -x / (r**2 + x**2)
         cos, sin = ca.cos(self.shift), ca.sin(self.shift)
         # v_f v_t cos(theta_f - theta_t - phi) / tau, and with sin
         c, s = (self.re * cos + self.im * sin) / tap, (self.im * cos - self.re * sin) / tap
-        own, other = self.w[f] / tap**2, self.w[t]
+        own, other = self.ends(self.w)
+        own = own / tap**2
         self.pf = g * own - g * c - b * s
         self.qf = -(b + half) * own + b * c - g * s
         self.pt = g * other - g * c + b * s

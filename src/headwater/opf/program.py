@@ -185,7 +185,8 @@ class Program:
     def lift(self, name: str, outputs: int, n: int) -> Block:
         """Add symbols (outputs, n) whose function is given later, in the fields of the block."""
         block = Block(ca.SX.sym(name, outputs, n))
-        self.blocks.append(block)
+        if n:
+            self.blocks.append(block)
         self._cache.clear()
         return block
 

@@ -119,6 +119,8 @@ class Linear:
     def solve(self, p: np.ndarray, start: Any = None) -> Raw:
         """Solve with the numbers `p`."""
         data = self.matrices.at(p)
+        if not len(data.c):
+            return self._nothing(data, p)
         if self.integer.any():
             return self._integer(data, p)
         if data.hessian.nnz and len(data.c) > LARGE:
@@ -133,11 +135,23 @@ class Linear:
         if status == "numerical_error" and solver.getModelStatus() == H.kUnboundedOrInfeasible:
             status = self._which(data)
         raw = self._raw(solver, status, data, p)
-        if data.hessian.nnz and status in ("numerical_error", "iteration_limit", "unbounded"):
+        convex = not data.hessian.nnz or data.hessian.diagonal().min() >= 0
+        if (
+            data.hessian.nnz
+            and convex
+            and status in ("numerical_error", "iteration_limit", "unbounded")
+        ):
             from .solve_conic import solve_data
 
             return solve_data(self.program, data, p, self.tolerance, self.seconds)
         return raw
+
+    def _nothing(self, data: Data, p: np.ndarray) -> Raw:
+        """Return the result of a program without variables."""
+        holds = np.all(data.lg <= self.tolerance) and np.all(data.ug >= -self.tolerance)
+        rows, none = np.zeros(len(data.lg)), np.zeros(0)
+        status = "optimal" if holds else "infeasible"
+        return Raw(status, none, p, rows, none, solver="none", program=self.program)
 
     def _which(self, data: Data) -> str:
         """Tell an infeasible program from an unbounded one: solve it without its objective."""

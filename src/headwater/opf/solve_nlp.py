@@ -128,7 +128,7 @@ class _Derivatives:
     def __init__(self, program: Program) -> None:
         self.program = program
         x, z, p = program.x, program.z, program.p
-        f, g = program.f, program.g
+        f, g = ca.densify(program.f), program.g
         self.lf, self.lg = ca.SX.sym("lf"), ca.SX.sym("lg", g.shape[0])
         self.x, self.p = ca.MX.sym("x", x.shape[0]), ca.MX.sym("p", p.shape[0])
         self.rows = ca.Function("rows", [x, z, p], [g])
