@@ -101,7 +101,7 @@ def prepare_requests(
     import pandas as pd
 
     from .importer import import_proopf
-    from .record import patched, read_records
+    from .record import lint_record, read_records
 
     if imported:
         return import_proopf(source, cases)
@@ -110,6 +110,6 @@ def prepare_requests(
     for record in records:
         if record["base_system"] not in cases:
             continue  # said when it is solved
-        _, findings = patched(cases[record["base_system"]], record)
+        findings = lint_record(record, cases[record["base_system"]])
         rows += [(record["id"], f.code, f.severity, f.message) for f in findings]
     return records, pd.DataFrame(rows, columns=["record", "code", "severity", "message"])

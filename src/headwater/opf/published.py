@@ -51,7 +51,7 @@ def published_table(
     -------
     DataFrame
         ``difference`` is relative for objectives and in percentage points for the gap; missing
-        where nothing was published.
+        where nothing was published; ``agrees`` too.
     """
     import pandas as pd
 
@@ -85,7 +85,9 @@ def _rows(
         "ours": ours,
         "published": wanted,
         "difference": difference,
-        "agrees": difference is not None and abs(difference) <= GAP_POINTS,
+        "agrees": None
+        if wanted is None
+        else abs(difference or 0) <= GAP_POINTS and ours is not None,
         "matpower": None,
         "matpower_difference": None,
         "status": found["socp"]["status"],
@@ -104,9 +106,11 @@ def _objective(
 ) -> dict[str, Any]:
     infeasible = published is not None and math.isinf(published)
     difference = None if infeasible else relative(found["objective"], published)
-    agrees = found["status"] == "infeasible" if infeasible else False
-    if difference is not None:
-        agrees = abs(difference) <= FIVE_DIGITS
+    agrees: bool | None = None
+    if infeasible:
+        agrees = found["status"] == "infeasible"
+    elif published is not None:
+        agrees = difference is not None and abs(difference) <= FIVE_DIGITS
     return {
         "case": case,
         "quantity": quantity,

@@ -64,6 +64,47 @@ SHIPPED_NOTE = (
 )
 
 
+# Columns of the tables on the page, with their headings; the files hold the others too.
+PUBLISHED = {
+    "case": "Network",
+    "quantity": "Quantity",
+    "ours": "Ours",
+    "published": "Published",
+    "difference": "Difference",
+    "agrees": "Agrees",
+    "matpower_difference": "From MATPOWER",
+}
+OBJECTIVES = {
+    "id": "Request",
+    "strategy": "Strategy",
+    "structure": "Structure",
+    "status": "Status",
+    "objective": "Ours, $/h",
+    "expected": "Expected, $/h",
+    "relative_difference": "Difference",
+    "matpower_difference": "From MATPOWER",
+}
+CHECKED = {
+    "id": "Instance",
+    "strategy": "Strategy",
+    "base_system": "Network",
+    "structure": "Structure",
+    "objective": "Ours, $/h",
+    "matpower": "MATPOWER, $/h",
+    "relative_difference": "Difference",
+}
+
+
+def shown(table: pd.DataFrame, columns: Mapping[str, str]) -> pd.DataFrame:
+    """Return the columns of a table that the page shows, by their headings, names in words."""
+    kept = table[[c for c in columns if c in table]].rename(columns=dict(columns))
+    for heading in ("Structure", "Network"):
+        if heading in kept:
+            words = kept[heading].fillna("").astype(str)
+            kept[heading] = words.str.removeprefix("pglib_opf_").str.replace("_", " ")
+    return kept
+
+
 @dataclass(frozen=True)
 class Parts:
     """What the page is made from.
@@ -132,12 +173,13 @@ def build_page(parts: Parts) -> Page:
 def within(published: pd.DataFrame) -> tuple[int, int]:
     """Return how many published optima were met, and how many there are."""
     known = published[published["published"].notna()]
-    return int(known["agrees"].sum()), len(known)
+    return int(known["agrees"].astype(bool).sum()), len(known)
 
 
 def _lead(parts: Parts) -> str:
     right, total = within(parts.published)
-    text = f"{len(parts.cases)} networks; {right} of {total} published optima met."
+    text = f"{len(parts.cases)} networks solved"
+    text += f"; {right} of {total} published optima met." if total else "."
     for name, table in parts.objectives.items():
         text += f" {int(table['agrees'].sum())} of {len(table)} answers to the requests {name} met."
     if parts.summary:
@@ -173,7 +215,8 @@ def _summary(parts: Parts) -> Iterator[Block]:
         for finding in case.get("findings", [])
         if finding["severity"] == "warning"
     ]
-    wrong = parts.published[parts.published["published"].notna() & ~parts.published["agrees"]]
+    known = parts.published[parts.published["published"].notna()]
+    wrong = known[~known["agrees"].astype(bool)]
     notes += [
         f"{row.case}, {row.quantity}: ours {format_value(row.ours)},"
         f" published {format_value(row.published)}"
@@ -187,7 +230,7 @@ def _networks(parts: Parts) -> Iterator[Block]:
     yield Table(
         "published-table",
         "Ours beside the published optima",
-        parts.published,
+        shown(parts.published, PUBLISHED),
         "Objectives in $/h, gaps in percent. Published values have five digits.",
         "../published.tsv",
     )
@@ -257,7 +300,10 @@ def _synthesis(parts: Parts) -> Iterator[Section]:
             f"MATPOWER solved {len(check)} randomly chosen instances again from their own"
             f" programs: {right} agree to 1e-4, largest relative difference {format_value(worst)}."
         )
-        blocks += [Text([text]), Table("cross-check", "Cross-check with MATPOWER", check)]
+        blocks += [
+            Text([text]),
+            Table("cross-check", "Cross-check with MATPOWER", shown(check, CHECKED)),
+        ]
     yield Section("Synthesis", blocks)
 
 

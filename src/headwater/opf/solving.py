@@ -48,7 +48,7 @@ def base_case(record: Mapping[str, Any], cases: Mapping[str, Case]) -> Case:
 def strategies(record: Mapping[str, Any]) -> range:
     """Return the numbers of the record's strategies: one for each test value of a binding."""
     bindings = record.get("bindings") or []
-    return range(max((len(b["values"]) for b in bindings), default=1))
+    return range(max([len(b.get("values") or []) for b in bindings] + [1]))
 
 
 def solve_record(
@@ -61,7 +61,9 @@ def solve_record(
     """
     case = base_case(record, cases)
     for strategy in strategies(record):
-        changed, findings = patched(case, record, strategy=strategy)
+        changed, findings = patched(
+            case, record, strategy=strategy, dc_convention=options.dc_convention
+        )
         if errors(findings):
             yield _row(record, strategy, findings, None), None
             continue
@@ -103,6 +105,8 @@ def solve_records(
 
     rows, tables = [], []
     for record in records:
+        if record.get("source", {}).get("quarantine"):
+            continue  # its faults stand in the findings
         for row, solution in solve_record(record, cases, options):
             rows.append(row)
             for name, table in (solution.tables() if solution else {}).items():

@@ -7,6 +7,8 @@ import pandas as pd
 
 from headwater.core import style
 
+from .ticks import plain_log
+
 ROUNDING = 5e-5  # half a unit of the last of five digits
 FLOOR = 1e-9
 
@@ -34,7 +36,7 @@ def published_dots(table: pd.DataFrame) -> style.Plot:
         axes.scatter(size, at, s=22, marker=marker, color=style.colour(k), label=label, alpha=0.85)
         rows.append(part[["case", "quantity"]].assign(against=label, difference=part[column]))
     axes.axvline(ROUNDING, color=style.MUTED, linewidth=0.9, linestyle="--")
-    axes.set_xscale("log")
+    plain_log(axes.xaxis)
     axes.set_xlim(FLOOR / 2, max(1e-3, axes.get_xlim()[1]))
     axes.set_yticks(range(len(cases)), [c.removeprefix("pglib_opf_") for c in cases])
     axes.set_ylim(len(cases) - 0.5, -0.5)

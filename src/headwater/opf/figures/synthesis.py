@@ -10,6 +10,8 @@ import pandas as pd
 from headwater.core import style
 from headwater.core.format import format_value
 
+from .ticks import plain_log, whole
+
 
 @style.styled
 def effect_histogram(manifest: pd.DataFrame) -> style.Plot:
@@ -39,7 +41,8 @@ def effect_histogram(manifest: pd.DataFrame) -> style.Plot:
             label=f"level {level}",
         )
         below = below + count
-    axes.set_xscale("log")
+    plain_log(axes.xaxis)
+    whole(axes.yaxis)
     axes.axvline(1e-4, color=style.MUTED, linestyle="--", linewidth=0.9)
     axes.set_xlabel("relative change of the optimum")
     axes.set_ylabel("instances")
@@ -77,6 +80,7 @@ def reject_bars(rejects: pd.DataFrame) -> style.Plot:
     axes.set_yticks(range(len(total)), names)
     axes.invert_yaxis()
     axes.set_xlabel("rejected attempts")
+    whole(axes.xaxis)
     table = total.rename_axis("reason").reset_index()
     words = f"{format_value(int(total.sum()))} attempts were drawn and not accepted."
     if len(total):
