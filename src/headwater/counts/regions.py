@@ -99,7 +99,7 @@ def _inside(
             repr(region),
             f"south,north,west,east in degrees, or a variable ({', '.join(names)}) of the files",
             nearest(region, [str(m) for m in masks])
-            if isinstance(region, str)
+            if isinstance(region, str) and len(masks)
             else f"Set prepare regions.{name}=SOUTH,NORTH,WEST,EAST.",
         )
     if not bool(inside.any()):

@@ -196,6 +196,7 @@ def test_regions_pool_days_and_cell_days(tmp_path):
     fails("region 'arctic'|no cell", events, tmp_path, data, regions={"arctic": [80, 90, 0, 360]})
     fails("regions.sea|'lnd'|'land'", events, tmp_path, data, regions={"sea": "lnd"})
     fails("regions.sea|south,north", events, tmp_path, data, regions={"sea": [1, 2, 3]})
+    fails("regions.a|Set prepare regions.a=SOUTH", events, tmp_path, grid(), regions={"a": "sea"})
 
 
 @pytest.mark.parametrize(
