@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 # Units as they stand in a text; the column of the case file may say more ("MW at 1 p.u.").
-SHOWN = {"MW at 1 p.u.": "MW", "MVAr at 1 p.u.": "MVAr", "$/MW^2h": "$/MW^2h"}
+SHOWN = {"MW at 1 p.u.": "MW", "MVAr at 1 p.u.": "MVAr"}
 UNITS = (
     "MWh",
     "MW/min",
@@ -23,8 +23,8 @@ UNITS = (
     "MVA",
     "p.u.",
     "degrees",
-    "$/MW^3h",
-    "$/MW^2h",
+    "$/MW^3 per hour",
+    "$/MW^2 per hour",
     "$/MWh",
     "$/MW",
     "$/MVAr^2",

@@ -101,8 +101,8 @@ The optimum was computed to 1e-8 p.u. whatever tolerance a request names, and ve
 recomputation of flows, limits and costs that does not use the solver. AC optima are local optima.
 Accepted is what moves the optimum of the plain unmodified network by more than
 {settings.threshold:g}. In {LOOSE_EVERY - 1} of {LOOSE_EVERY} instances every item was required
-to be active: leaving it out moves the optimum by more than {settings.threshold:g}; items that did not
-were left out before the text was written. Here this holds for
+to be active: leaving it out moves the optimum by more than {settings.threshold:g}; items that
+did not were left out before the text was written. Here this holds for
 {_percent(counts["all_items_active_share"])}; the others name their idle items under
 `synthesis.inactive`. `drop_one_relative_effect` holds the number for every item (null: without it
 the problem is infeasible)."""

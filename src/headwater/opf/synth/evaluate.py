@@ -35,6 +35,8 @@ ACCEPTED_WARNINGS = ("several_generators",)
 ENGINES_KEPT = 48
 DIGITS = 10  # significant, of objectives
 PRUNINGS = 2
+# A solver that does not end is stopped; far more than any problem here takes.
+SECONDS, ITERATIONS = 60.0, 150
 
 
 @dataclass
@@ -79,7 +81,12 @@ class Bench:
 
     def __init__(self, cases: Mapping[str, Case], settings: Settings) -> None:
         self.settings = settings
-        self.options = Options(dc_convention=settings.dc_convention, retry=False)
+        self.options = Options(
+            dc_convention=settings.dc_convention,
+            retry=False,
+            max_iterations=ITERATIONS,
+            time_limit_s=SECONDS,
+        )
         self.systems = {
             name: System(name, case, lambda f, n=name: self.plain(n, f))
             for name, case in cases.items()
