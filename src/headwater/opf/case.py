@@ -7,6 +7,7 @@ with all rows, also those out of service (MATPOWER User's Manual 8.0, appendix B
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -211,7 +212,9 @@ def _plain(path: Path) -> dict[str, Any]:
     from matpowercaseframes import CaseFrames
 
     try:
-        frames = CaseFrames(str(path))
+        with warnings.catch_warnings():  # of names for the columns of gencost, which are not used
+            warnings.simplefilter("ignore")
+            frames = CaseFrames(str(path))
     except Exception as error:
         raise InputError(
             path, "", f"no readable tables ({error})", "a MATPOWER case file, version 2"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import casadi as ca
 
+from . import capability
 from .model import Model
 
 
@@ -74,6 +75,7 @@ class AcModel(Model):
         f, t = self.ends(self.va)
         self.angle_limits(f - t)
         self.constant_power_factor()
+        capability.constrain(self)
 
     def _flows(self) -> None:
         """Give the lifted flows their function: the last moment to make ratios variables."""

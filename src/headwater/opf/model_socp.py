@@ -9,6 +9,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
+from . import capability
 from .model import Model
 from .symbols import take
 
@@ -51,6 +52,7 @@ class SocpModel(Model):
             self.program.cone(ca.horzcat(p[chosen], q[chosen]), self.room())
         self._angles()
         self.constant_power_factor()
+        capability.constrain(self)
 
     def _angles(self) -> None:
         """Limit the angle of R + j I where the limits lie within a right angle.

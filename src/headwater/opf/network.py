@@ -44,6 +44,8 @@ class Network:
         Branches with a flow limit, and with a limit of the angle difference.
     dispatchable : int array
         Dispatchable loads: generators with PMIN < 0 = PMAX.
+    sloped : int array
+        Generators whose reactive limits change with their output.
     findings : list of Finding
     """
 
@@ -61,6 +63,7 @@ class Network:
     rated: np.ndarray
     angle_limited: np.ndarray
     dispatchable: np.ndarray
+    sloped: np.ndarray
     findings: list[Finding] = field(default_factory=list)
     watch: dict[str, bool] = field(default_factory=lambda: {"read": False}, repr=False)
 
@@ -136,7 +139,9 @@ def network_of(case: Case) -> Network:
     rate, low, high = (
         case.column("branch", name)[branch_rows] for name in ("RATE_A", "ANGMIN", "ANGMAX")
     )
-    pmin, pmax = (case.column("gen", name)[gen_rows] for name in ("PMIN", "PMAX"))
+    pmin, pmax, p1, p2 = (
+        case.column("gen", name)[gen_rows] for name in ("PMIN", "PMAX", "PC1", "PC2")
+    )
     return Network(
         source=case,
         base=float(case.base_mva),
@@ -152,6 +157,7 @@ def network_of(case: Case) -> Network:
         rated=np.flatnonzero((rate > 0) & (rate < UNLIMITED)),
         angle_limited=np.flatnonzero(_limited(low, -1) | _limited(high, 1)),
         dispatchable=np.flatnonzero((pmin < 0) & (pmax == 0)),
+        sloped=np.flatnonzero(p1 < p2),
         findings=findings,
     )
 
@@ -240,6 +246,7 @@ def signature(network: Network) -> tuple:
         network.rated,
         network.angle_limited,
         network.dispatchable,
+        network.sloped,
     )
     return (network.base, orders, pieces, *(a.tobytes() for a in arrays))
 

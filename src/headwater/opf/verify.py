@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .capability import excess
 from .case import PIECEWISE, Case
 from .network import Network
 
@@ -156,6 +157,8 @@ def check(
     found["balance_mvar"] = float(abs(reactive).max())
     found["voltage_pu"] = _over(np.sqrt(squared), numbers["vmin"], numbers["vmax"])
     found["reactive_mvar"] = base * _over(qg, numbers["qmin"], numbers["qmax"])
+    if len(n.sloped):
+        found["reactive_mvar"] = max(found["reactive_mvar"], excess(case, n, pg, qg))
     return found
 
 
