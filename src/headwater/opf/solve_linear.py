@@ -171,6 +171,8 @@ class Linear:
             "mip_rel_gap": MIP_GAP,
             "mip_abs_gap": 0.0,
             "mip_feasibility_tolerance": 1e-9,
+            # its quadratic method goes round in circles on degenerate problems
+            "qp_iteration_limit": 1000 + 5 * sum(data.a.shape),
         }.items():
             solver.setOptionValue(name, value)
         if self.seconds is not None:
