@@ -67,6 +67,9 @@ class Nlp:
             "tol": min(tolerance, 1e-8),
             "constr_viol_tol": min(tolerance, 1e-8),
             "max_iter": iterations,
+            # IPOPT widens bounds; by its default of 1e-8 a shed load of -1e-6 MW times a price of
+            # 1e5 $/MWh is no longer small
+            "bound_relax_factor": 1e-10,
         }
         if seconds is not None:
             self.ipopt["max_wall_time"] = float(seconds)
