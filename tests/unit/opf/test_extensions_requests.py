@@ -79,7 +79,7 @@ NOTHING = {
     "horizon": {"load_multipliers": [1.0]},
     "l_index_cost": {"price": 0},
     "l_index_limit": {"l_max": 1},
-    "load_shedding": {"voll": 1e4},
+    "load_shedding": {"voll": 1e5},
     "n1_security": {"emergency_factor": 50.0},
     # of the six outages the only one whose reactive power is at hand anyway
     "n1_security_ac": {
@@ -96,7 +96,7 @@ NOTHING = {
     "robust_line_limits": {"buses": [2], "delta_mw": 0},
     "shunt_compensation": {"units": [{"bus": 2, "min_mvar": 0, "max_mvar": 0}]},
     "social_welfare": {"bids": [{"bus": 2, "blocks": [[50, 0]]}]},
-    "soft_line_limits": {"penalty": 1e3},
+    "soft_line_limits": {"penalty": 1e5},
     "spinning_reserve_requirement": {"unit_cap_mw": 10, "requirement_mw": 0},
     "storage": {"units": [{"bus": 2, "energy_mwh": 10, "charge_mw": 5}]},
     "ramp_limits": {"up_mw": 1e4},
