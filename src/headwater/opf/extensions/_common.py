@@ -39,11 +39,6 @@ def places(index: Sequence[int] | np.ndarray, rows: int) -> ca.DM:
     return ca.DM(pattern, np.ones(count))
 
 
-def matrix(values: Any) -> ca.DM:
-    """Return a dense matrix without its zeros."""
-    return ca.sparsify(ca.DM(np.asarray(values, dtype=float)))
-
-
 def per_row(network: Network, value: Any, of: str = "gen") -> np.ndarray:
     """Return one number for each generator or bus in service.
 

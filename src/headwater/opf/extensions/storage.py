@@ -1,4 +1,8 @@
-"""Storage units that carry energy from one period to the next."""
+"""Storage units that carry energy from one period to the next.
+
+Charging and discharging at once is not forbidden: with losses it never pays at positive prices,
+and where prices are negative it is a way to burn energy that a real unit may not have.
+"""
 
 from __future__ import annotations
 
