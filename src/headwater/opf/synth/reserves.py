@@ -49,13 +49,15 @@ def sizes(s: System, p: Point, rng: Any) -> tuple[float, float, bool] | None:
     high = s.case.gen["PMAX"].to_numpy()[s.gen_on]
     room = np.maximum(high - p.pg[s.gen_on], 0)
     high = np.maximum(high, 0)
-    need = nice(float(rng.uniform(0.05, 0.3)) * s.demand, 2)
     spare = high.sum() - s.demand
+    most = min(0.3, 0.85 * spare / s.demand)
+    if most <= 0:
+        return None
+    need = nice(float(rng.uniform(min(0.05, 0.3 * most), most)) * s.demand, 2)
     scale = float(high.max())
     options = []
     for cap in (nice(scale * step, 2) for step in CAP_STEPS):
-        most = min(float(np.minimum(cap, high).sum()), spare)
-        if need <= 0.93 * most:
+        if need <= 0.93 * min(float(np.minimum(cap, high).sum()), spare):
             options.append((cap, need > 1.02 * float(np.minimum(cap, room).sum())))
     binding = [o for o in options if o[1]]
     options = binding or options
