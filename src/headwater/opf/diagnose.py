@@ -26,6 +26,7 @@ NEXT = {
     "numerical_error": "Look at the units of the numbers that were changed last.",
 }
 SHOWN = 10
+UNKNOWN = "no point satisfies all constraints"
 
 
 def diagnosis(
@@ -51,8 +52,7 @@ def diagnosis(
         found.append(_missing(case, network, point))
     if not found:
         hint = "Loosen limits of voltages, flows, angles or of the extensions, one kind at a time."
-        text = "no point satisfies all constraints"
-        found.append(Finding("status", status, case.name, text, "a feasible problem", hint))
+        found.append(Finding("status", status, case.name, UNKNOWN, "a feasible problem", hint))
     return found
 
 

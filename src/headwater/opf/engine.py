@@ -12,7 +12,7 @@ import numpy as np
 from . import verify
 from .build import Built, build, key, refine
 from .case import Case, check_case
-from .diagnose import diagnosis
+from .diagnose import UNKNOWN, diagnosis
 from .elastic import nearest_point
 from .findings import Finding, stop_on_errors
 from .ladder import climb
@@ -163,7 +163,7 @@ class Engine:
             z = built.program.evaluate
             loads = np.max([z(m.pd, raw.x, p) for m in built.models], axis=0) * case.base_mva
         plain = diagnosis(case, network, raw.status, None, loads)
-        if raw.status != "infeasible" or plain[0].found.startswith(("total", "demand")):
+        if raw.status != "infeasible" or plain[0].found != UNKNOWN:
             return plain
         point = nearest_point(built, p, self.options, self.structure)
         return diagnosis(case, network, raw.status, point, loads)

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from .case import PIECEWISE, Case, cost_points, cost_polynomial
+from .case import PIECEWISE, Case
 from .findings import Finding
 
 REFERENCE, ISOLATED = 3, 4
@@ -230,14 +230,13 @@ def _references(
 
 def signature(network: Network) -> tuple:
     """Return what a built program depends on: cases that agree in it share one program."""
-    cost = network.source.gencost
-    orders = tuple(map(tuple, cost[:, [0, 3]]))
-    ng = len(network.source.gen)
-    pieces = tuple(
-        tuple(np.concatenate(cost_points(network.source, r)))
-        for r in range(len(cost))
-        if cost[r, 0] == PIECEWISE and r % ng in network.gen_rows
-    )
+    cost, ng = network.source.gencost, len(network.source.gen)
+    orders, pieces = [], []
+    for block in range(len(cost) // max(ng, 1)):
+        lines = cost[network.gen_rows + block * ng]
+        orders.append(_order(lines))
+        curves = lines[:, 0] == PIECEWISE
+        pieces.append((curves.tobytes(), lines[curves, 3].tobytes()))
     arrays = (
         network.bus_rows,
         network.gen_rows,
@@ -248,7 +247,7 @@ def signature(network: Network) -> tuple:
         network.dispatchable,
         network.sloped,
     )
-    return (network.base, orders, pieces, *(a.tobytes() for a in arrays))
+    return (network.base, tuple(orders), tuple(pieces), *(a.tobytes() for a in arrays))
 
 
 def parameters(case: Case, network: Network) -> dict[str, np.ndarray]:
@@ -294,11 +293,22 @@ def _open(limit: np.ndarray) -> np.ndarray:
 
 
 def _costs(case: Case, rows: np.ndarray) -> np.ndarray:
-    parts = [
-        cost_polynomial(case, r) if case.gencost[r, 0] != PIECEWISE else np.zeros(1) for r in rows
-    ]
-    width = max((len(p) for p in parts), default=1)
-    wide = np.zeros((len(parts), width))
-    for line, part in zip(wide, parts, strict=True):
-        line[: len(part)] = part
+    lines = case.gencost[rows]
+    count, polynomial = lines[:, 3].astype(int), lines[:, 0] != PIECEWISE
+    width = _order(lines) + 1
+    wide = np.zeros((len(rows), width))
+    for k in range(width):
+        # the coefficient of P^k stands at NCOST - 1 - k, highest power first
+        these = np.flatnonzero(polynomial & (count > k))
+        wide[these, k] = lines[these, 4 + count[these] - 1 - k]
     return wide * case.base_mva ** np.arange(width)
+
+
+def _order(lines: np.ndarray) -> int:
+    """Return the highest power that any polynomial row has, 2 at least."""
+    order = 2
+    for line in lines[(lines[:, 0] != PIECEWISE) & (lines[:, 3] > 3)]:
+        count = int(line[3])
+        used = np.flatnonzero(line[4 : 4 + count])
+        order = max(order, count - 1 - int(used.min(initial=count - 1)))
+    return order

@@ -153,7 +153,7 @@ class _Derivatives:
         if not self.blocks:
             self.z = ca.MX(0, 1)
         self.g = self.rows(self.x, self.z, self.p)
-        self.f = self.uphill(self.x, self.z if self.needs_z else 0, self.p)[0]
+        self.f = ca.densify(self.uphill(self.x, self.z if self.needs_z else 0, self.p)[0])
 
     def _slope(self) -> ca.MX:
         """Z = dz/dx."""
@@ -165,7 +165,9 @@ class _Derivatives:
         f, fx, fz = self.uphill(self.x, z, self.p)
         total = fx + ca.mtimes(self._slope().T, fz) if self.needs_z else fx
         names = ["x", "p"], ["f", "grad_f_x"]
-        return ca.Function("nlp_grad_f", [self.x, self.p], [f, ca.densify(total)], *names)
+        return ca.Function(
+            "nlp_grad_f", [self.x, self.p], [ca.densify(f), ca.densify(total)], *names
+        )
 
     def jacobian(self) -> ca.Function:
         """(x, p) -> g, dg/dx."""
