@@ -68,7 +68,7 @@ def test_case5_of_the_textbook(mirror):
 def test_prices_are_what_one_mw_more_costs():
     case = read_case(shipped_case("case30"))
     branch = case.branch.copy()
-    branch["RATE_A"] *= 0.7
+    branch["RATE_A"] *= 0.72
     case = case.with_tables(branch=branch)
     found = solve(case, DC)
     assert found.bus["LMP"].max() - found.bus["LMP"].min() > 0.1  # congested
