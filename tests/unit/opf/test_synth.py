@@ -16,7 +16,7 @@ from headwater.opf.record import patched
 from headwater.opf.structure import check, empty, items
 from headwater.opf.synth import candidates, plan, reserves
 from headwater.opf.synth.draw import draw
-from headwater.opf.synth.effect import estimate
+from headwater.opf.synth.effect import BINDING, estimate
 from headwater.opf.synth.evaluate import Bench, dropped
 from headwater.opf.synth.structures import MAKERS
 from headwater.opf.synth.system import System, point_of, rounded
@@ -192,28 +192,35 @@ def test_a_circuit_of_a_candidate_names_its_row(cases):
 
 
 @pytest.mark.parametrize(
-    ("name", "formulation"), [("case9", "ACOPF"), ("case30", "ACOPF"), ("case30", "DCOPF")]
+    ("name", "formulation", "fields"),
+    [
+        ("case30", "ACOPF", ("PD", "QD", "BS", "COST_C1", "COST_C2", "VMAX", "QMAX")),
+        ("case5", "DCOPF", ("PD", "COST_C1", "RATE_A", "PMAX")),
+        ("case5", "ACOPF", ("PD", "RATE_A", "VMAX", "QMAX", "PMAX")),
+        ("case9", "ACOPF", ("PD", "COST_C1", "PMIN", "BR_B")),
+    ],
 )
-@pytest.mark.parametrize("field", ["PD", "QD", "COST_C1", "RATE_A"])
-def test_estimates_are_the_derivative_of_the_optimum(name, formulation, field, cases):
-    """Against solving again with a change of a thousandth."""
+def test_estimates_are_the_derivative_of_the_optimum(name, formulation, fields, cases):
+    """Against solving again with a change of a thousandth, wherever that is felt at all."""
     case = cases[name]
     system = system_of(case)
     engine = Engine(case, empty(formulation), Options(violation=1e-9))
     base = engine.solve().objective
-    found = candidates.candidates(system, formulation).get(field, [])
-    assert found or field == "QD"
-    for one in found[:4]:
-        new = 1.001 * np.array(one.values)
-        if field == "RATE_A" and system.point(formulation).mu[one.rows[0]] == 0:
-            continue
-        item = one.item | {"op": "scale", "value": 1.001}
-        structure = empty(formulation)
-        changed, _ = patched(case, _record([item], structure=structure, name=name))
-        true = abs(engine.solve(changed).objective - base) / base
-        assert estimate(system, system.point(formulation), one, new) == pytest.approx(
-            true, rel=0.03, abs=3e-8
-        )
+    point, compared = system.point(formulation), Counter()
+    for field in fields:
+        for one in candidates.candidates(system, formulation)[field]:
+            new = 1.0005 * np.array(one.values)
+            ours = estimate(system, point, one, new)
+            item = one.item | {"op": "scale", "value": 1.0005}
+            structure = empty(formulation)
+            changed, _ = patched(case, _record([item], structure=structure, name=name))
+            true = abs(engine.solve(changed).objective - base) / base
+            if ours == BINDING:  # a limit that would be cut into: its price is not known before
+                continue
+            assert ours == pytest.approx(true, rel=0.05, abs=3e-7), one
+            compared[field] += true > 1e-6
+    # PMIN and VMAX bind nowhere in some networks: what is compared is that nothing is felt
+    assert all(compared[f] for f in fields if f not in ("PMIN", "VMAX", "QMAX", "BS", "BR_B"))
 
 
 def test_points_are_rounded_so_that_draws_do_not_hang_on_last_bits(cases):
@@ -223,7 +230,11 @@ def test_points_are_rounded_so_that_draws_do_not_hang_on_last_bits(cases):
         for column in table.columns:
             table[column] = table[column] * (1 + 1e-10)
     one, other = point_of(solution), point_of(shaken)
-    assert all(np.allclose(getattr(one, k), getattr(other, k), rtol=2e-6) for k in vars(one))
+    for name in ("cost", "pg", "qg", "vm", "va", "price", "price_q", "flow", "loss"):
+        # nearly all are equal to the last bit; one at the edge of rounding may differ by a step
+        ours, theirs = np.atleast_1d(getattr(one, name)), np.atleast_1d(getattr(other, name))
+        assert np.allclose(ours, theirs, rtol=2e-6)
+        assert (ours == theirs).mean() > 0.8
     np.testing.assert_array_equal(
         rounded(np.array([0.0, -123456789.0, 1.23456789e-7])), [0.0, -123457000.0, 1.23457e-7]
     )

@@ -106,8 +106,12 @@ def _fill(
 ) -> None:
     """Add changes until there are as many as wanted, or none is found any more."""
     taken: dict[tuple, set[str]] = {}
-    if draft.parameters:  # all loads move already
-        pool = {k: v for k, v in pool.items() if k not in ("PD", "QD")}
+    for item in draft.parameters:  # those that came with the structure
+        if item.get("bus") == "*":
+            pool = {k: v for k, v in pool.items() if k != item["field"]}
+        else:
+            key = tuple((k, item[k]) for k in ("bus", "fbus", "tbus") if k in item)
+            taken[item["component"], key] = {item["field"]}
     moves = _moves(draft.scenario, pool, system)
     if not moves:
         draft.reason = "no_field"

@@ -39,8 +39,21 @@ def _bus(
         return point.price[rows] * (new - old) * (v2 if field == "GS" else 1.0)
     if field in ("QD", "BS"):
         return point.price_q[rows] * (new - old) * (v2 if field == "BS" else 1.0)
-    beyond = point.vm[rows] > new if field == "VMAX" else point.vm[rows] < new
-    return np.where(beyond, BINDING * point.cost, 0.0)
+    return _limit(point, point.vm[rows], old, new, field, point.limit[field][rows])
+
+
+def _limit(
+    point: Point,
+    used: np.ndarray,
+    old: np.ndarray,
+    new: np.ndarray,
+    field: str,
+    price: np.ndarray,
+) -> np.ndarray:
+    """Return the effect of moving a limit: its price, or `BINDING` where it is cut into anew."""
+    sign = -1.0 if field.endswith("MIN") else 1.0
+    cut = sign * used > sign * new
+    return np.where(price > 0, price * (new - old), np.where(cut, BINDING * point.cost, 0.0))
 
 
 def _gen(
@@ -51,12 +64,8 @@ def _gen(
         return (new - old) * pg ** COSTS[field]
     if field == "GEN_STATUS":
         return np.where(np.abs(pg) > 1e-3, BINDING * point.cost, 0.0)
-    used = {"PMAX": pg, "PMIN": -pg, "QMAX": qg, "QMIN": -qg}[field]
-    sign = -1 if field.endswith("MIN") else 1
-    slack = 1e-4 * np.maximum(np.abs(old), 1.0)
-    cut = used > sign * new + slack
-    freed = (sign * new > sign * old) & (used > sign * old - slack)
-    return np.where(cut | freed, BINDING * point.cost, 0.0)
+    used = pg if field in ("PMAX", "PMIN") else qg
+    return _limit(point, used, old, new, field, point.limit[field][rows])
 
 
 def _branch(
@@ -64,8 +73,7 @@ def _branch(
 ) -> np.ndarray:
     flow, f, t = point.flow[rows], *system.ends[rows].T
     if field == "RATE_A":
-        priced = point.mu[rows] * (new - old)
-        return np.where(flow > new, np.maximum(np.abs(priced), BINDING * point.cost), priced)
+        return _limit(point, flow, old, new, field, point.mu[rows])
     if field == "BR_R":
         return point.price[f] * point.loss[rows] * (new / old - 1)
     if field == "BR_B":
@@ -73,8 +81,7 @@ def _branch(
         return point.price_q[f] * v2 * (new - old) * system.case.base_mva
     if field in ("ANGMIN", "ANGMAX"):
         gap = point.va[f] - point.va[t]
-        beyond = gap > new if field == "ANGMAX" else gap < new
-        return np.where(beyond, BINDING * point.cost, 0.0)
+        return _limit(point, gap, old, new, field, np.zeros(len(rows)))
     # a changed path for the flow, felt where prices differ or much flows
     spread = np.abs(point.price[f] - point.price[t]) * flow
     heavy = flow > np.median(point.flow)

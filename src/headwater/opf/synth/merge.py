@@ -114,6 +114,7 @@ def merge(
         parts[part].append(record)
         rows.append(_row(record, part, key))
     table = pd.DataFrame(list(rejected), columns=_REJECTED)
+    table["structure"] = table["structure"].fillna("")
     exhausted = int((table["reason"] == EXHAUSTED).sum())
     counts = table.groupby(_COUNTED, sort=True, dropna=False).size().rename("count").reset_index()
     return Merged(parts, pd.DataFrame(rows, columns=list(MANIFEST)), counts, duplicates, exhausted)

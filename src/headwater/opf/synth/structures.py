@@ -14,6 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from ..case import POLYNOMIAL
+from ..network import network_of
+from ..sensitivity import lodf, network_grid
 from ..structure import empty
 from . import reserves
 from .system import Point, System
@@ -23,6 +26,10 @@ Item = dict[str, Any]
 Rng = np.random.Generator
 # Lists in a text stay readable up to so many generators.
 LISTED = 12
+# Units that commitment is solved for.
+COMMITTED = 12
+# Branches that may be switched, and how often it is tried with quadratic costs.
+SWITCHED, SWITCHED_WITH_SQUARES = 85, 0.15
 
 
 @dataclass
@@ -53,6 +60,26 @@ def _share(rng: Rng, total: float, cost: float) -> float | None:
     if total <= 1e-9:
         return None
     return nice(float(rng.uniform(0.02, 0.2)) * cost / total, 2)
+
+
+def _congestion(s: System, p: Point, rng: Rng, level: int) -> list[Item] | None:
+    """Return the changes after which some branch limit binds; none where one does already.
+
+    A derating below the present flow of a well-loaded branch; at level 4, where values are not
+    in the text, only networks that are congested as they are.
+    """
+    if (p.mu > 0).any():
+        return []
+    rate = s.case.branch["RATE_A"].to_numpy()
+    single = np.array([len(rows) == 1 for rows in s.circuits])
+    loaded = np.flatnonzero(s.branch_on & single & (rate > 0) & (p.flow > 0.3 * rate))
+    if level != 3 or not len(loaded):
+        return None
+    (row,) = _pick(rng, loaded)
+    ends = s.case.branch[["F_BUS", "T_BUS"]].to_numpy(dtype=int)[row]
+    value = nice(float(p.flow[row]) * float(rng.uniform(0.8, 0.95)), 2)
+    key = {"fbus": int(ends[0]), "tbus": int(ends[1])}
+    return [{"component": "branch", **key, "field": "RATE_A", "op": "set", "value": value}]
 
 
 def _loads(system: System) -> np.ndarray:
@@ -154,13 +181,29 @@ def social_welfare(s: System, p: Point, rng: Rng, f: str, level: int) -> Drawn |
 
 
 def n1_security(s: System, p: Point, rng: Rng, f: str, level: int) -> Drawn | None:
-    """All outages that do not split the network, with a factor on the ratings."""
-    rate = s.case.branch["RATE_A"].to_numpy()
-    if len(s.alive) > 150 or not (s.branch_on & (rate > 0)).any():
+    """All outages that do not split the network; the factor cuts into the worst flow after one."""
+    worst = _worst_after_outage(s, p)
+    if worst is None:
         return None
-    factor = float(rng.choice([0.9, 0.95, 1.0, 1.05, 1.1, 1.15, 1.2, 1.25, 1.3, 1.4, 1.5]))
+    factor = round(float(rng.uniform(0.85, 0.99)) * worst, 2)
     extra = {"contingencies": "all_non_islanding_branches", "emergency_factor": factor}
-    return Drawn(constraints=[item("n1_security", **extra)])
+    return Drawn(constraints=[item("n1_security", **extra)]) if 0.5 <= factor <= 3 else None
+
+
+def _worst_after_outage(s: System, p: Point) -> float | None:
+    """Return the largest loading after an outage at the unmodified optimum; None without limits."""
+    key = "worst_after_outage"
+    if key not in s.memory:
+        network = network_of(s.case)
+        limits = s.case.branch["RATE_A"].to_numpy()[network.branch_rows][network.rated]
+        worst = None
+        if len(limits) and network.nb <= 150:
+            factors, lost, _ = lodf(network_grid(network))
+            flow = p.signed[network.branch_rows]
+            after = np.abs(flow[:, None] + factors * flow[lost])[network.rated]
+            worst = float((after / limits[:, None]).max()) if len(lost) else None
+        s.memory[key] = worst
+    return s.memory[key]
 
 
 def emission_cap(s: System, p: Point, rng: Rng, f: str, level: int) -> Drawn | None:
@@ -189,20 +232,26 @@ def chance_line_limits(s: System, p: Point, rng: Rng, f: str, level: int) -> Dra
 
 def robust_line_limits(s: System, p: Point, rng: Rng, f: str, level: int) -> Drawn | None:
     """A box of uncertain injections where some limit binds."""
-    if not (p.mu > 0).any():
+    changes = _congestion(s, p, rng, level)
+    if changes is None:
         return None
     rows = _pick(rng, _loads(s), int(rng.integers(1, 4)))
     delta = nice(float(rng.uniform(0.005, 0.03)) * s.demand, 2)
     buses = sorted(_number(s, r) for r in rows)
-    return Drawn(constraints=[item("robust_line_limits", buses=buses, delta_mw=delta)])
+    extra = {"buses": buses, "delta_mw": delta}
+    return Drawn(constraints=[item("robust_line_limits", **extra)], parameters=changes)
 
 
 def soft_line_limits(s: System, p: Point, rng: Rng, f: str, level: int) -> Drawn | None:
     """A penalty below the largest price of a limit."""
-    if p.mu.max(initial=0) < 0.5:
+    changes = _congestion(s, p, rng, level)
+    if changes is None:
         return None
-    penalty = nice(float(rng.uniform(0.3, 0.85)) * float(p.mu.max()), 2)
-    return Drawn(constraints=[item("soft_line_limits", penalty=penalty)])
+    dear = float(p.price[_loads(s)].mean()) if changes else float(p.mu.max())
+    share = rng.uniform(0.03, 0.25) if changes else rng.uniform(0.3, 0.85)
+    penalty = nice(float(share) * dear, 2)
+    extra = {"penalty": penalty}
+    return Drawn(constraints=[item("soft_line_limits", **extra)], parameters=changes)
 
 
 # ---- variables ------------------------------------------------------------------------------
@@ -229,10 +278,20 @@ def load_shedding(s: System, p: Point, rng: Rng, f: str, level: int) -> Drawn | 
 
 def transmission_switching(s: System, p: Point, rng: Rng, f: str, level: int) -> Drawn | None:
     """One or two branches may open, in small congested networks."""
-    if s.branch_on.sum() > 50 or not (p.mu > 0).any():
+    changes = _congestion(s, p, rng, level)
+    seldom = _squares(s) and rng.random() > SWITCHED_WITH_SQUARES
+    if s.branch_on.sum() > SWITCHED or seldom or changes is None:
         return None
     most = int(rng.integers(1, 3))
-    return Drawn(variables=[item("transmission_switching", max_open=most)])
+    extra = {"max_open": most}
+    return Drawn(variables=[item("transmission_switching", **extra)], parameters=changes)
+
+
+def _squares(s: System) -> bool:
+    """Return whether a cost is quadratic: then each solve with integers is many."""
+    cost = s.case.gencost[: len(s.case.gen)]
+    square = cost[np.arange(len(cost)), np.clip(cost[:, 3].astype(int) + 1, 4, None)]
+    return bool(((cost[:, 0] == POLYNOMIAL) & (cost[:, 3] > 2) & (square != 0)).any())
 
 
 def renewable_curtailment(s: System, p: Point, rng: Rng, f: str, level: int) -> Drawn | None:
@@ -303,19 +362,27 @@ def _battery(s: System, rng: Rng) -> Item:
 
 
 def unit_commitment(s: System, p: Point, rng: Rng, f: str, level: int) -> Drawn | None:
-    """Start and stop costs where units have a minimum output."""
+    """Start and stop costs where units have a minimum output; mostly over periods of low load."""
     low = s.case.gen["PMIN"].to_numpy()[s.gen_on]
-    if s.gen_on.sum() > LISTED or not (low > 0).any():
+    if s.gen_on.sum() > COMMITTED or not (low > 0).any():
         return None
-    start = nice(float(rng.uniform(0.002, 0.02)) * p.cost, 2)
+    start = nice(float(rng.uniform(0.001, 0.01)) * p.cost, 2)
     stop = nice(start * float(rng.choice([0.2, 0.3, 0.5])), 2)
-    extra = {"startup_cost": start, "shutdown_cost": stop}
-    return Drawn(variables=[item("unit_commitment", **extra)])
+    drawn = Drawn(variables=[item("unit_commitment", startup_cost=start, shutdown_cost=stop)])
+    if rng.random() < 0.7:
+        least = max(float(low.sum()) / s.demand, 0.4)
+        factors = [round(float(rng.uniform(least, least + 0.35)), 2) for _ in range(2)]
+        drawn.variables.insert(0, item("horizon", load_multipliers=factors, hours=1.0))
+    return drawn
 
 
 def plain(s: System, p: Point, rng: Rng, f: str, level: int) -> Drawn | None:
-    """The formulation itself is the structure: economic dispatch, or the relaxation."""
-    return Drawn()
+    """The formulation itself is the structure: economic dispatch, or the relaxation.
+
+    Without a branch limit that binds, the dispatch is that of the DC model.
+    """
+    changes = [] if f != "ED" else _congestion(s, p, rng, 4)
+    return Drawn() if changes is not None else None
 
 
 AC, DC, BOTH = ("ACOPF",), ("DCOPF",), ("ACOPF", "DCOPF")
@@ -326,7 +393,7 @@ MAKERS: dict[str, tuple[float, tuple[str, ...], Maker]] = {
     "reactive_generation_cost": (2.0, AC, reactive_generation_cost),
     "spinning_reserve_requirement": (2.0, ("DCOPF", "DCOPF", "ACOPF", "ED"), reserves.spinning),
     "regulation_up_requirement": (2.0, ("DCOPF", "DCOPF", "ACOPF", "ED"), reserves.regulation),
-    "n1_security": (1.5, DC, n1_security),
+    "n1_security": (1.6, DC, n1_security),
     "load_shedding": (1.5, BOTH, load_shedding),
     "emission_cap": (1.5, ("DCOPF", "ACOPF", "ED"), emission_cap),
     "emission_cost": (1.0, BOTH, emission_cost),
@@ -336,14 +403,14 @@ MAKERS: dict[str, tuple[float, tuple[str, ...], Maker]] = {
     "soft_line_limits": (1.2, BOTH, soft_line_limits),
     "active_power_loss": (1.5, AC, active_power_loss),
     "congestion_cost": (0.8, BOTH, congestion_cost),
-    "horizon": (1.8, ("DCOPF", "DCOPF", "ACOPF"), horizon),
+    "horizon": (2.2, ("DCOPF", "DCOPF", "ACOPF"), horizon),
     "redispatch_cost": (1.0, BOTH, redispatch_cost),
     "reactive_reserve": (0.7, AC, reactive_reserve),
     "renewable_curtailment": (1.0, BOTH, renewable_curtailment),
     "demand_response": (1.0, BOTH, demand_response),
     "social_welfare": (0.8, BOTH, social_welfare),
     "procurement_cost": (0.8, BOTH, procurement_cost),
-    "unit_commitment": (0.8, DC, unit_commitment),
+    "unit_commitment": (0.5, DC, unit_commitment),
     "economic_dispatch": (1.2, ("ED",), plain),
     "relaxation": (0.8, ("SOCP",), plain),
 }

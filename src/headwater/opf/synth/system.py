@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from ..solution import Solution
 
 DIGITS = 6
+# Smallest price of a limit that counts as one, $/MWh or $/h per p.u.
+PRICED = 1e-4
 # Formulation whose optimum tells where changes of another are felt.
 LIKE = {"ACOPF": "ACOPF", "SOCP": "ACOPF", "DCOPF": "DCOPF", "ED": "DCOPF"}
 
@@ -37,9 +39,14 @@ class Point:
         p.u., degrees; NaN out of service.
     price, price_q : ndarray
         LMP, $/MWh and $/MVArh.
+    signed : ndarray
+        PF, MW.
     flow, loss, mu : ndarray
         Larger apparent power of the two ends (MVA, MW in DC), PF + PT (MW), price of the
         limit ($/MVAh).
+    limit : dict of str to ndarray
+        Prices of VMAX, VMIN ($/h per p.u.), PMAX, PMIN ($/MWh), QMAX, QMIN ($/MVArh), not
+        negative.
     """
 
     cost: float
@@ -49,9 +56,11 @@ class Point:
     va: np.ndarray
     price: np.ndarray
     price_q: np.ndarray
+    signed: np.ndarray
     flow: np.ndarray
     loss: np.ndarray
     mu: np.ndarray
+    limit: dict[str, np.ndarray]
 
 
 def rounded(values: np.ndarray, digits: int = DIGITS) -> np.ndarray:
@@ -69,11 +78,10 @@ def point_of(solution: Solution) -> Point:
     bus, gen, branch = solution.bus, solution.gen, solution.branch
 
     def column(table: object, name: str, empty: float = 0.0) -> np.ndarray:
-        if name not in table:
-            return np.full(len(table), empty)
         return rounded(np.nan_to_num(table[name].to_numpy(dtype=float), nan=empty))
 
-    ends = [np.hypot(column(branch, f"P{e}"), column(branch, f"Q{e}")) for e in "FT"]
+    prices = {k: column(bus, f"MU_{k}") for k in ("VMAX", "VMIN")}
+    prices |= {k: column(gen, f"MU_{k}") for k in ("PMAX", "PMIN", "QMAX", "QMIN")}
     return Point(
         cost=float(rounded(np.array([solution.objective]))[0]),
         pg=column(gen, "PG"),
@@ -82,10 +90,17 @@ def point_of(solution: Solution) -> Point:
         va=column(bus, "VA"),
         price=column(bus, "LMP"),
         price_q=column(bus, "LMP_Q"),
-        flow=rounded(np.maximum(*ends)),
+        signed=column(branch, "PF"),
+        flow=np.maximum(column(branch, "SF"), column(branch, "ST")),
         loss=rounded(column(branch, "PF") + column(branch, "PT")),
-        mu=np.abs(column(branch, "MU")),
+        mu=_priced(column(branch, "MU_SF") + column(branch, "MU_ST")),
+        limit={k: _priced(v) for k, v in prices.items()},
     )
+
+
+def _priced(values: np.ndarray) -> np.ndarray:
+    """Return prices without what an interior-point method leaves at limits that do not bind."""
+    return np.where(np.abs(values) > PRICED, np.abs(values), 0.0)
 
 
 @dataclass
