@@ -71,7 +71,13 @@ docs: $(call installed,docs) ## build the documentation into site/
 	$(BIN)/mkdocs build --strict --quiet
 	@echo "Documentation: site/index.html"
 
-bench: setup $(call installed,dev) ## speed as ratios against a peer, one run
+# Peers get an environment of their own: their versions are not ours.
+$(VENV)-bench/.opf: tests/bench/opf_peers.txt
+	$(PYTHON) -m venv $(VENV)-bench
+	$(VENV)-bench/bin/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -r $<
+	@touch $@
+
+bench: setup $(call installed,dev) $(if $(filter opf,$(WANTED)),$(VENV)-bench/.opf) ## speed as ratios against a peer, one run
 	status=0; for d in $(WANTED) plan; do OMP_NUM_THREADS=1 $(BIN)/python tests/bench/bench_$$d.py --out results/bench/$$d || status=1; done; exit $$status
 
 doctor: | $(BIN)/python ## look at the machine: versions, disk, scheduler, GPU

@@ -30,6 +30,7 @@ from headwater.opf.case import read_case, shipped_case
 from headwater.opf.engine import Engine, Options
 
 HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
 ROUNDS = 5
 SHIPPED = ("case14", "case30", "case57", "case118", "case300", "case1354pegase", "case2869pegase")
 # limits on the ratio of CPU seconds, ours to the peer's, by buses
@@ -136,7 +137,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path)
     parser.add_argument("--cases", type=Path, help="a folder of case files beside the shipped ones")
-    parser.add_argument("--peers", help="python of an environment with pypower and pandapower")
+    default = ROOT / ".venv-bench/bin/python"
+    parser.add_argument(
+        "--peers",
+        default=str(default) if default.is_file() else None,
+        help="python of an environment with pypower and pandapower",
+    )
     parser.add_argument("--one", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
