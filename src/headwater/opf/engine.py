@@ -158,10 +158,8 @@ class Engine:
         self, built: Built, case: Case, network: Network, p: np.ndarray, raw: Raw
     ) -> list[Finding]:
         """Return what can be said about a problem without a solution."""
-        loads = None
-        if len(built.models) > 1:
-            z = built.program.evaluate
-            loads = np.max([z(m.pd, raw.x, p) for m in built.models], axis=0) * case.base_mva
+        values = [built.program.evaluate(m.pd, raw.x, p) for m in built.models]
+        loads = np.max(values, axis=0) * case.base_mva
         plain = diagnosis(case, network, raw.status, None, loads)
         if raw.status != "infeasible" or plain[0].found != UNKNOWN:
             return plain
