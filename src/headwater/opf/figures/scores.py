@@ -28,6 +28,8 @@ def accuracy_bars(metrics: pd.DataFrame) -> style.Plot:
     kept = metrics[(metrics["metric"] == "strict_accuracy") & metrics["split"].isin(SPLITS)]
     kept = kept[~kept["method"].str.contains("_only")]
     sets = list(dict.fromkeys(kept["dataset"]))
+    if not sets:
+        return _nothing("Right on all strategies", kept)
     figure = style.new_figure(height=2.7)
     panels = figure.subplots(1, len(sets), sharey=True, squeeze=False)[0]
     for axes, name in zip(panels, sets, strict=True):
@@ -85,6 +87,8 @@ def error_bars(tables: Mapping[str, pd.DataFrame]) -> style.Plot:
             for name, table in tables.items()
         }
     ).fillna(0)
+    if counts.empty:
+        return _nothing("What went wrong", counts)
     counts = counts.loc[counts.sum(axis=1).sort_values(ascending=False).index]
     figure = style.new_figure(height=1.0 + 0.28 * len(counts) * max(1, len(tables)) ** 0.5)
     axes = figure.subplots()
@@ -108,3 +112,13 @@ def error_bars(tables: Mapping[str, pd.DataFrame]) -> style.Plot:
         words + " Wrong answers that ran are told apart by the patch that they made.",
         "Bars of answers by class of error.",
     )
+
+
+def _nothing(title: str, table: pd.DataFrame) -> style.Plot:
+    """Return a figure that says that there was nothing to score."""
+    figure = style.new_figure(height=0.8)
+    axes = figure.subplots()
+    axes.set_axis_off()
+    words = "The set holds no request, so nothing was scored."
+    axes.text(0, 0.5, words, va="center")
+    return style.Plot(figure, table.reset_index(drop=True), title, words, words)
