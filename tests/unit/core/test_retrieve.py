@@ -576,8 +576,10 @@ def test_a_missing_column_is_named(tmp_path):
 def test_our_table_describes_the_mirror(mirror):
     for row in read_datasets(ROOT / "config/datasets.tsv"):
         path = mirror / row["file"]
-        assert path.stat().st_size == int(row["bytes"])
-        assert hashlib.sha256(path.read_bytes()).hexdigest() == row["sha256"]
+        if row["bytes"]:  # one size only where there is one known version
+            assert path.stat().st_size == int(row["bytes"])
+        known = row["sha256"].split()
+        assert hashlib.sha256(path.read_bytes()).hexdigest() in known
 
 
 def make_tar(path, name, content=b"x", link=None):
