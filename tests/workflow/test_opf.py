@@ -67,7 +67,11 @@ def test_a_second_run_has_nothing_to_do(finished, snakemake):
         ("opf: {cases: [case9], requests: {a: x.jsonl}}", "x.jsonl: found neither a local file"),
         ("opf: {cases: [case9], matpower: sometimes}", "matpower: 'sometimes' is none of"),
         (
-            "opf: {cases: [case9], benchmark: {models: {null: {source: parser}}}}",
+            "opf: {cases: [case9], benchmark: {models: {'null': {source: parser}}}}",
+            "opf.benchmark.models",
+        ),
+        (
+            "opf: {cases: [case9], benchmark: {models: {null: {source: parser}}}}",  # no text
             "opf.benchmark.models",
         ),
         ("opf: {cases: [case9], requests: {s: a.jsonl}, faulty: {s: b.jsonl}}", "name is taken"),
@@ -81,22 +85,3 @@ def test_faults_of_the_configuration_end_planning_with_one_line(snakemake, tmp_p
     text = job.stdout + job.stderr
     assert words in text
     assert "Traceback" not in text
-
-
-def test_octave_that_is_required_and_absent_is_said(snakemake, tmp_path):
-    config = tmp_path / "mine.yaml"
-    config.write_text("run: mine\nopf: {cases: [case9], matpower: required}\n")
-    path = str(Path(__import__("sys").executable).parent)
-    job = snakemake(
-        "results/mine/opf/cases/case9/matpower.json",
-        "--cores",
-        "1",
-        "--configfile",
-        config,
-        directory=tmp_path,
-        check=False,
-        env={"PATH": path},
-    )
-    assert job.returncode
-    assert "apt-get install octave" in job.stdout + job.stderr
-    assert not (tmp_path / "results/mine/opf/cases/case9/matpower.json").exists()
