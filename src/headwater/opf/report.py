@@ -192,7 +192,7 @@ def _lead(parts: Parts) -> str:
 def _numbers(parts: Parts) -> Iterator[Card]:
     right, total = within(parts.published)
     if total:
-        yield Card("published optima met", f"{right}/{total}", "relative difference at most 1e-4")
+        yield Card("published optima met", f"{right}/{total}", "relative difference at most 5e-5")
     for name, table in parts.objectives.items():
         right = int(table["agrees"].sum())
         yield Card(f"answers met: {name}", f"{right}/{len(table)}", "at most 1e-5")
