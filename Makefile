@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 CORES ?= 2
 # One domain, or all that are built.
 DOMAIN ?= all
-DOMAINS := counts opf
+DOMAINS := counts opf spatial genomics eeg
 $(if $(filter-out $(DOMAINS) all,$(DOMAIN)),$(error DOMAIN=$(DOMAIN) is not built; choose from: $(DOMAINS) all))
 WANTED := $(if $(filter all,$(DOMAIN)),$(DOMAINS),$(DOMAIN))
 # More options for pip, for example an index that offers CPU builds of torch.

@@ -18,6 +18,9 @@ pathvars:
 include: "workflow/rules/counts.smk"
 include: "workflow/rules/counts_paper.smk"
 include: "workflow/rules/opf.smk"
+include: "workflow/rules/spatial.smk"
+include: "workflow/rules/genomics.smk"
+include: "workflow/rules/eeg.smk"
 include: "workflow/rules/retrieve.smk"
 include: "workflow/rules/publish.smk"
 
@@ -44,3 +47,24 @@ rule opf:
         "<results>/opf/report/index.html",
     message:
         "The opf report is there"
+
+
+rule spatial:
+    input:
+        "<results>/spatial/report/index.html",
+    message:
+        "The spatial report is there"
+
+
+rule genomics:
+    input:
+        "<results>/genomics/report/index.html",
+    message:
+        "The genomics report is there"
+
+
+rule eeg:
+    input:
+        "<results>/eeg/report/index.html",
+    message:
+        "The eeg report is there"

@@ -9,7 +9,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 CONFIGS = sorted(ROOT.glob("config/*.yaml")) + sorted(ROOT.glob("config/*/*.yaml"))
 VERBS = ("retrieve", "prepare", "split", "fit", "predict", "evaluate", "plot", "report")
-TARGETS = {"all", "counts", "opf", "retrieve_all"}
+TARGETS = {"all", "counts", "opf", "spatial", "genomics", "eeg", "retrieve_all"}
 
 pytestmark = pytest.mark.workflow
 
@@ -70,4 +70,7 @@ def test_demo_configuration_uses_known_keys_only():
             "offline",
             "counts",
             "opf",
+            "spatial",
+            "genomics",
+            "eeg",
         }

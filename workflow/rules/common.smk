@@ -167,7 +167,9 @@ if not workflow.overwrite_configfiles:
 
 config = checked_config(config)
 # A domain is a block of the configuration; its rules stand in rules/<domain>.smk.
-DOMAINS = [name for name in ("counts", "opf") if name in config]
+DOMAINS = [
+    name for name in ("counts", "opf", "spatial", "genomics", "eeg") if name in config
+]
 if config["mirror"]:
     os.environ.setdefault("HEADWATER_MIRROR", config["mirror"])
 if config["offline"]:

@@ -27,7 +27,7 @@ FROST = {"name": "frost_days", "var": "tasmin", "op": "<", "threshold": 0, "unit
     ("name", "content"),
     [
         ("empty.tsv", b""),
-        ("cut.tsv.gz", gzip.compress(b"sample_id\tx\na1\t5\n" * 99)[:-12]),
+        ("cut.tsv.gz", gzip.compress(b"sample_id\tx\na1\t5\n" * 99, mtime=0)[:-12]),
     ],
 )
 @pytest.mark.parametrize("about", ["metadata.tsv", None])

@@ -1,0 +1,1 @@
+"""Cross-subject emotion recognition (MixEmo)."""

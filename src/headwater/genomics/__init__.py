@@ -1,0 +1,1 @@
+"""Genomic foundation models: collect, tune, infer, benchmark, interpret (Genome-Factory)."""

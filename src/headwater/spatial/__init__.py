@@ -1,0 +1,1 @@
+"""Gene expression from histology on spot arrays (HEXST)."""
