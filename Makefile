@@ -21,6 +21,8 @@ EXTRAS := $(subst $(space),$(comma),$(strip $(WANTED)))
 TARGETS := $(if $(filter all,$(DOMAIN)),all,$(DOMAIN))
 REAL := $(foreach d,$(WANTED),config/real/$(d).yaml)
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES)
+# Whole files of tests on as many processes as there are cores; the order is the same each time.
+SPREAD := PYTHONHASHSEED=0 $(BIN)/pytest -n $(CORES) --dist loadfile
 ifneq ($(HEADWATER_MIRROR),)
 export HEADWATER_MIRROR := $(abspath $(HEADWATER_MIRROR))
 endif
@@ -56,10 +58,10 @@ retrieve: $(call installed,counts) ## fetch all files that CONFIG needs, ahead o
 	$(SNAKEMAKE) retrieve_all --configfile $(or $(CONFIG),$(REAL))
 
 test: setup $(call installed,dev) $(call installed,slurm) ## tests, without those marked slow
-	$(BIN)/pytest -m "not slow" $(if $(filter all,$(DOMAIN)),tests,tests/unit/core tests/unit/$(DOMAIN) tests/scripts/$(DOMAIN) tests/workflow)
+	$(SPREAD) -m "not slow" $(if $(filter all,$(DOMAIN)),tests,tests/unit/core tests/unit/$(DOMAIN) tests/scripts/$(DOMAIN) tests/workflow)
 
 test-all: setup $(call installed,dev) $(call installed,slurm) ## all tests
-	$(BIN)/pytest tests
+	$(SPREAD) tests
 
 slurm-test: setup $(call installed,dev) $(call installed,slurm) ## a real SLURM on this machine, results compared with a local run (root)
 	HEADWATER_NEEDS_SLURM=1 $(BIN)/pytest tests/slurm
