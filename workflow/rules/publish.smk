@@ -79,3 +79,15 @@ rule report_crate:
         "Packing the run as a research object"
     script:
         "../scripts/publish/report_crate.py"
+
+
+onsuccess:
+    shell(
+        "{sys.executable} -m headwater.core.execution {config[run]} 2>/dev/null || true"
+    )
+
+
+onerror:
+    shell(
+        "{sys.executable} -m headwater.core.execution {config[run]} 2>/dev/null || true"
+    )
