@@ -40,6 +40,7 @@ class DGCNN(nn.Module):
         return torch.eye(len(a), device=a.device) - scale[:, None] * a * scale
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Return representations or logits, (n, ...)."""
         x = self.norm(x.reshape(-1, *self.shape))
         one = self.laplacian() - torch.eye(self.shape[0], device=x.device)
         first = one @ x
@@ -81,6 +82,7 @@ class EEGNet(nn.Module):
         )
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Return representations or logits, (n, ...)."""
         return self.features(x.reshape(-1, 1, *self.shape))
 
 

@@ -71,7 +71,7 @@ def make_partition(
     PartitionError
         If fewer than two prototypes remain.
     """
-    units, code = np.unique(unit, return_inverse=True)
+    code = np.unique(unit, return_inverse=True)[1]
     z = _standardised(z)
     if mode == "style":
         descriptors = style_descriptors(z, y, code)

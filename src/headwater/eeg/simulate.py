@@ -13,7 +13,10 @@ import numpy as np
 from .samples import Samples, make_samples
 
 MODES = ("shares", "styles")
-CHANNELS = tuple(["Fp1", "Fp2", "F3", "F4", "C3", "C4", "P3", "P4", "O1", "O2", "F7", "F8", "T7", "T8", "P7", "P8", "Fz", "Cz", "Pz"])
+CHANNELS = (
+    *("Fp1", "Fp2", "F3", "F4", "C3", "C4", "P3", "P4", "O1", "O2"),
+    *("F7", "F8", "T7", "T8", "P7", "P8", "Fz", "Cz", "Pz"),
+)
 SOURCES = {"P3": 1.0, "P4": 1.0, "Pz": 1.0, "O1": 0.7, "O2": 0.7}  # where alpha tells the class
 
 

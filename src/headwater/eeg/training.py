@@ -83,6 +83,7 @@ class Network(nn.Module):
         self.h = nn.Linear(settings.m, classes)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Return representations or logits, (n, ...)."""
         return self.h(self.g(x))
 
     def penalty(self) -> torch.Tensor | float:

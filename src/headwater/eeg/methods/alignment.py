@@ -32,6 +32,7 @@ class Coral(BalancedErm):
     def terms(
         self, network: Network, batch: tuple[torch.Tensor, ...], progress: float
     ) -> Mapping[str, torch.Tensor]:
+        """Return the terms of the loss; see `training.Objective`."""
         x, y, unit = batch
         z = network.g(x)
         present, sizes = unit.unique(return_counts=True)
@@ -76,6 +77,7 @@ class Dann(Erm):
     def terms(
         self, network: Network, batch: tuple[torch.Tensor, ...], progress: float
     ) -> Mapping[str, torch.Tensor]:
+        """Return the terms of the loss; see `training.Objective`."""
         x, y, unit = batch
         z = network.g(x)
         scale = 2 / (1 + np.exp(-10 * progress)) - 1
@@ -84,7 +86,7 @@ class Dann(Erm):
 
 
 class GroupDro(BalancedErm):
-    """Group DRO (Sagawa et al. 2020): weights of subjects grow with their loss, q <- q exp(eta L)."""
+    """Group DRO (Sagawa et al. 2020): a subject's weight grows with its loss, q <- q exp(eta L)."""
 
     def __init__(self, data: Data, settings: Settings) -> None:
         super().__init__(data, settings)
@@ -93,6 +95,7 @@ class GroupDro(BalancedErm):
     def terms(
         self, network: Network, batch: tuple[torch.Tensor, ...], progress: float
     ) -> Mapping[str, torch.Tensor]:
+        """Return the terms of the loss; see `training.Objective`."""
         x, y, unit = batch
         losses = cross_entropy(network(x), y, reduction="none")
         count = torch.zeros(len(self._q)).index_add_(0, unit, torch.ones(len(unit)))

@@ -29,12 +29,14 @@ class Erm:
         return rows
 
     def batch(self, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+        """Return the arrays of a step; see `training.Objective`."""
         rows = self.rows(rng)
         return self.data.X[rows], self.data.y[rows], self.data.unit[rows]
 
     def terms(
         self, network: Network, batch: tuple[torch.Tensor, ...], progress: float
     ) -> Mapping[str, torch.Tensor]:
+        """Return the terms of the loss; see `training.Objective`."""
         x, y, *_ = batch
         return {"supervised": cross_entropy(network(x), y)}
 
@@ -54,6 +56,7 @@ class BalancedErm(Erm):
             self._of_unit.setdefault(int(data.unit[cell[0]]), []).append(index)
 
     def rows(self, rng: np.random.Generator) -> np.ndarray:
+        """Return the rows of the next batch."""
         units = list(self._of_unit)
         chosen = [self._of_unit[units[u]] for u in rng.integers(0, len(units), self.size)]
         cells = [self._cells[c[rng.integers(0, len(c))]] for c in chosen]

@@ -9,7 +9,7 @@ here is a design of ours.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -38,7 +38,7 @@ class Plan:
     """
 
     partition: str = "style"
-    recipe: Recipe = Recipe()
+    recipe: Recipe = field(default_factory=Recipe)
     lam_e: float = 0.5
     lam_c: float = 0.2
     lam_v: float = 0.5
@@ -60,6 +60,7 @@ class MixEmo(Erm):
         self.extra = nn.ModuleList(nn.Linear(settings.m, data.classes) for _ in range(K))
 
     def batch(self, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+        """Return the arrays of a step; see `training.Objective`."""
         new = self.synthesise(rng)
         rows = self.rows(rng)
         weights = new.w.astype(np.float32)
@@ -81,6 +82,7 @@ class MixEmo(Erm):
     def terms(
         self, network: Network, batch: tuple[torch.Tensor, ...], progress: float
     ) -> Mapping[str, torch.Tensor]:
+        """Return the terms of the loss; see `training.Objective`."""
         x, y, q, j, w, own_x, own_y, own_k = batch
         plan = self.plan
         z = self.represent(network, x, q, j, w)
@@ -140,6 +142,7 @@ class LatentMixEmo(MixEmo):
     def represent(
         self, network: Network, x: torch.Tensor, q: torch.Tensor, j: torch.Tensor, w: torch.Tensor
     ) -> torch.Tensor:
+        """Return representations of synthesised samples, moved in style."""
         z = network.g(x)
         K = len(self.extra)
         member = nn.functional.one_hot(q, K).to(z.dtype)
@@ -172,6 +175,7 @@ class CovarianceMixEmo(MixEmo):
         self._whitening = np.array([(v / np.sqrt(s)) @ v.T for s, v in spectra])
 
     def synthesise(self, rng: np.random.Generator) -> Synthesised:
+        """Return the synthesised batch of a step."""
         recipe = replace(self.plan.recipe, p_style=0.0)
         new = synthesise(self.prototypes, recipe, self.size, rng)
         moved = rng.random(len(new.j)) < self.plan.recipe.p_style
@@ -199,6 +203,7 @@ class AgreeingMixEmo(MixEmo):
         q: torch.Tensor,
         w: torch.Tensor,
     ) -> torch.Tensor:
+        """Return tau^2 times the divergence of all heads from their mean."""
         heads = torch.stack([logits, *(head(z) for head in self.extra)])
         logs = log_softmax(heads / self.plan.tau, dim=2)
         middle = logs.exp().mean(0).clamp_min(1e-8).log()

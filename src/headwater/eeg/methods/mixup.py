@@ -18,6 +18,7 @@ class Mixup(Erm):
     """Cross-entropy of mixed inputs against both labels, weighted alike."""
 
     def batch(self, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+        """Return the arrays of a step; see `training.Objective`."""
         x, y, _ = super().batch(rng)
         partner = rng.permutation(len(y))
         lam = rng.beta(BETA, BETA, len(y)).astype(np.float32)
@@ -27,6 +28,7 @@ class Mixup(Erm):
     def terms(
         self, network: Network, batch: tuple[torch.Tensor, ...], progress: float
     ) -> Mapping[str, torch.Tensor]:
+        """Return the terms of the loss; see `training.Objective`."""
         x, one, two, lam = batch
         logits = network(x)
         first = cross_entropy(logits, one, reduction="none")
